@@ -1,0 +1,20 @@
+/*-------------------------------------------------------------------------
+ *
+ * module.c
+ *	  Entry point of the shared library.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "singer_state.h"
+
+#include "settings.h"
+
+PG_MODULE_MAGIC;
+
+void		_PG_init(void);
+
+void
+_PG_init(void)
+{
+	ss_settings_init();
+}
