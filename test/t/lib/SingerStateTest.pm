@@ -122,7 +122,7 @@ sub read_jsonl
 }
 
 # Creates reference_merge(base, patch), Meltano's rule made total, written
-# without the extension.
+# without the extension: an empty object clears nothing, whatever it meets.
 sub install_reference
 {
 	my ($node) = @_;
@@ -136,6 +136,9 @@ sub install_reference
 		BEGIN
 			IF jsonb_typeof(patch) <> 'object' THEN
 				RETURN patch;
+			END IF;
+			IF patch = '{}' AND base IS NOT NULL THEN
+				RETURN base;
 			END IF;
 			IF base IS NULL OR jsonb_typeof(base) <> 'object' THEN
 				base := '{}';
