@@ -107,15 +107,15 @@ value_is(
 	SELECT count(*) FROM singer_state.states;
 	SELECT singer_state.clear('c');
 	SELECT count(*) FROM singer_state.clear_all('*')},
-	join("\n", 1, 2, 3, 4, '{"b": 3}', '', '', '', 2, 3, 5, 0, 2, 4, 2, 't', 1),
+	join("\n", 1, 2, 3, 4, '{"b": 3}', 2, 3, 5, 0, 2, 4, 2, 't', 1),
 	'the owner of the database uses the whole store',
 	db => 'owned', as => 'owner');
 value_is(
 	$node, q{
-	SELECT singer_state.grant_access('pipeline', 'writer') IS NOT NULL;
+	SELECT FROM singer_state.grant_access('pipeline', 'writer');
 	SET SESSION AUTHORIZATION pipeline;
 	SELECT singer_state.set('p', '{"b": 1}')},
-	"t\n1", 'and hands out access', db => 'owned', as => 'owner');
+	'1', 'and hands out access', db => 'owned', as => 'owner');
 value_is(
 	$node, q{
 	SELECT count(*) FROM pg_class

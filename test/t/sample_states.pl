@@ -57,7 +57,7 @@ sub round_trip
 		SELECT xmin, ctid FROM singer_state.state
 			WHERE state_id = '$name' \\gset before_
 		SELECT singer_state.set('$name', singer_state.get('$name')$flags);
-		SELECT (xmin, ctid) = (:'before_xmin'::xid, :'before_ctid'::tid)
+		SELECT xmin = :'before_xmin'::xid AND ctid = :'before_ctid'::tid
 			FROM singer_state.state WHERE state_id = '$name';
 		SELECT count(*) FROM singer_state.history('$name')});
 }

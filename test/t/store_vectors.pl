@@ -3,8 +3,8 @@
 #
 # A sequence runs in a namespace of its own.  Where the store is stricter than
 # Meltano on purpose, the parity call is made: fold and overwrite for copies,
-# allow_empty for writes, and after a copy of a missing state (an error here)
-# the empty target that Meltano would have left.
+# allow_empty for writes, and for the copy of a missing state, an error here,
+# what Meltano does then.
 
 use strict;
 use warnings;
@@ -25,36 +25,36 @@ read_jsonl($node, 'merges', data_path('vectors', 'meltano_merge.jsonl'));
 # words.
 run_sql(
 	$node, q{
-CREATE FUNCTION copied(op jsonb, use_partial boolean) RETURNS jsonb
-LANGUAGE plpgsql AS $$
+-- Meltano copies an empty state, or none, by merging {} into the target.
+CREATE FUNCTION copied(op jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
 	source text := op ->> 'from';
 	target text := op ->> 'to';
+	effective jsonb := singer_state.get(source);
 BEGIN
-	BEGIN
-		CASE op ->> 'op'
-			WHEN 'copy' THEN
-				PERFORM singer_state.copy(source, target,
-					overwrite => true, fold => true);
-			WHEN 'move' THEN
-				PERFORM singer_state.move(source, target,
-					overwrite => true, fold => true);
-			WHEN 'merge_from' THEN
-				PERFORM singer_state.merge_from(source, target);
-		END CASE;
-		IF NOT EXISTS (SELECT FROM singer_state.list(target)) THEN
-			RAISE 'no target after %', op;
+	IF effective = '{}' AND op ->> 'op' <> 'merge_from' THEN
+		PERFORM singer_state.merge(target, '{}');
+		IF op ->> 'op' = 'move' THEN
+			PERFORM singer_state.clear(source);
 		END IF;
-	EXCEPTION WHEN no_data THEN
-		IF singer_state.get(source) IS NOT NULL THEN
-			RAISE;
-		END IF;
-		IF op ->> 'op' = 'merge_from' THEN
-			PERFORM singer_state.merge(target, '{}');
-		ELSE
-			PERFORM singer_state.set(target, '{}', allow_empty => true);
-		END IF;
-	END;
+		RETURN 'null';
+	END IF;
+	CASE op ->> 'op'
+		WHEN 'copy' THEN
+			PERFORM singer_state.copy(source, target,
+				overwrite => true, fold => true);
+		WHEN 'move' THEN
+			PERFORM singer_state.move(source, target,
+				overwrite => true, fold => true);
+		WHEN 'merge_from' THEN
+			PERFORM singer_state.merge_from(source, target);
+	END CASE;
+	RETURN 'null';
+EXCEPTION WHEN SQLSTATE '02000' THEN
+	IF effective IS NOT NULL THEN
+		RAISE;
+	END IF;
+	PERFORM singer_state.merge(target, '{}');
 	RETURN 'null';
 END $$;
 
@@ -86,7 +86,7 @@ BEGIN
 		WHEN 'set', 'update_partial', 'update_complete' THEN
 			RETURN written(op, use_update);
 		WHEN 'copy', 'move', 'merge_from' THEN
-			RETURN copied(op, use_update);
+			RETURN copied(op);
 		WHEN 'delete' THEN
 			PERFORM singer_state.clear(id);
 			RETURN 'null';
@@ -147,7 +147,7 @@ sub lines_agree
 	my $total = run_sql($node, "SELECT count(*) FROM $lines");
 
 	note(sprintf('%s: %d of %d lines agree', $name, $total - @wrong, $total));
-	diag($_) foreach grep { defined } @wrong[ 0 .. 4 ];
+	diag($_) foreach @wrong;
 	cmp_ok($total, '>', 20, "$name: the file was read");
 	return is(scalar(@wrong), 0, "$name: every line agrees");
 }
