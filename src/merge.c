@@ -4,10 +4,10 @@
  *	  Deep merge of two documents.
  *
  * The rule is Meltano's: objects merge by key, anything else replaces what
- * was there, arrays as a whole, null too; an empty object clears nothing.
- * Where Meltano fails, when an object meets something else, the newer value
- * replaces the older.  So merging is total, and merging the same patch again
- * changes nothing.
+ * was there, arrays as a whole, null too; an empty object clears nothing, be
+ * it an object that it meets or not.  Where Meltano fails, when an object
+ * with keys meets something else, it replaces that.  So merging is total, and
+ * merging the same patch again changes nothing.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,6 +20,13 @@
 static void merge_object(SsEdit *edit, const JsonbContainer *patch,
 						 bool by_context);
 
+static inline bool
+is_empty_object(const SsValue *value)
+{
+	return ss_value_is_object(value) &&
+		JsonContainerSize(ss_value_container(value)) == 0;
+}
+
 /*
  * Merge a value of the patch with the one that the base has under the same
  * key.
@@ -30,7 +37,7 @@ merge_value(SsEdit *edit, uint32 position, const SsValue *key,
 {
 	SsValue		merged = *new;
 
-	if (ss_value_identical(old, new))
+	if (ss_value_identical(old, new) || is_empty_object(new))
 		return;
 
 	if (ss_value_is_object(old) && ss_value_is_object(new))
@@ -78,7 +85,7 @@ ss_deep_merge(Jsonb *base, Jsonb *patch, bool by_context)
 	SsValue		new = ss_value_from_jsonb(patch);
 	SsEdit	   *edit;
 
-	if (ss_value_identical(&old, &new))
+	if (ss_value_identical(&old, &new) || is_empty_object(&new))
 		return base;
 	if (!ss_value_is_object(&old) || !ss_value_is_object(&new))
 		return patch;
