@@ -5,8 +5,27 @@ EXTVERSION = $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" singer_state.co
 
 MODULE_big = singer_state
 OBJS = \
+	src/access.o \
+	src/args.o \
+	src/bulk.o \
+	src/claim.o \
+	src/document.o \
+	src/glob.o \
+	src/history.o \
+	src/json.o \
+	src/lease.o \
+	src/lock_holder.o \
+	src/merge.o \
 	src/module.o \
-	src/settings.o
+	src/plans.o \
+	src/row_probe.o \
+	src/run_lock.o \
+	src/settings.o \
+	src/state_calls.o \
+	src/state_id.o \
+	src/store.o \
+	src/trigger.o \
+	src/validate.o
 PGFILEDESC = "singer_state - state of Singer pipelines"
 
 DATA = $(wildcard sql/singer_state--*.sql)
