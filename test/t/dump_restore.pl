@@ -38,17 +38,21 @@ sub contents
 	my ($db) = @_;
 	my $text = '';
 
-	foreach my $table (
+	foreach my $relation (
 		split /\n/,
 		run_sql(
 			$node, q{
-			SELECT c.oid::regclass FROM pg_extension e, unnest(extconfig) o
+			SELECT relkind, o::regclass FROM pg_extension e, unnest(extconfig) o
 				JOIN pg_class c ON c.oid = o
-			WHERE extname = 'singer_state' ORDER BY 1}, db => $db))
+			WHERE extname = 'singer_state' ORDER BY 2}, db => $db))
 	{
-		$text .= "$table\n"
-		  . run_sql($node,
-			"SELECT r FROM $table AS r ORDER BY r::text COLLATE \"C\"",
+		my ($kind, $name) = split /\|/, $relation;
+		$text .= "$name\n"
+		  . run_sql(
+			$node,
+			$kind eq 'S'
+			? "SELECT last_value, is_called FROM $name"
+			: "SELECT r FROM $name AS r ORDER BY r::text COLLATE \"C\"",
 			db => $db) . "\n";
 	}
 	return $text;

@@ -69,7 +69,8 @@ sub write_file
 	return;
 }
 
-my $states = q{SELECT state_id, completed_state, partial_state
+my $states = q{SELECT state_id, nullif(completed_state, '{}'),
+		nullif(partial_state, '{}')
 	FROM singer_state.states ORDER BY state_id COLLATE "C"};
 
 # Meltano's table, with columns of either kind

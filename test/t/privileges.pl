@@ -185,24 +185,19 @@ value_is(
 	$node, q{
 	SELECT version, operation, changed_by FROM singer_state.history('a')
 	LIMIT 1}, '2|merge|writer', 'history names the writer');
-foreach my $role ('reader', 'writer', 'administrator')
+foreach my $role ('reader', 'writer')
 {
 	foreach my $sql (
 		q{UPDATE singer_state.state_history SET changed_by = 'postgres'},
 		q{DELETE FROM singer_state.state_history},
 		q{TRUNCATE singer_state.state_history},
+		q{INSERT INTO singer_state.state_history
+			SELECT * FROM singer_state.state_history LIMIT 1},
 		q{ALTER TABLE singer_state.state DISABLE TRIGGER USER},
 		q{ALTER TABLE singer_state.state_history DROP COLUMN changed_by})
 	{
-		next
-		  if $role eq 'administrator' && $sql =~ /^(?:DELETE|TRUNCATE)/;
 		fails_with($node, $sql, '42501', undef, "$role: $sql", as => $role);
 	}
-	fails_with(
-		$node,
-		q{INSERT INTO singer_state.state_history
-			SELECT * FROM singer_state.state_history LIMIT 1},
-		'42501', undef, "$role may not forge history", as => $role);
 }
 foreach my $setting ('history_limit = 0', q{max_state_size = '1kB'})
 {

@@ -125,7 +125,7 @@ foreach my $scalar ('1', 'true', 'null', '"text"', '"{\"bookmarks\": {}}"')
 	{
 		fails_with($node,
 			"SELECT singer_state.set('scalar', '$scalar'$flags)",
-			'22023', qr/object/, "$scalar$flags is refused");
+			'22023', qr/object|JSON string/, "$scalar$flags is refused");
 	}
 }
 
