@@ -5,6 +5,8 @@ EXTVERSION = $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" singer_state.co
 
 MODULE_big = singer_state
 OBJS = \
+	src/context.o \
+	src/diff.o \
 	src/document.o \
 	src/json.o \
 	src/merge.o \
