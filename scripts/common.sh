@@ -209,9 +209,13 @@ copy_server()
 		mkdir -p "$1$dir"
 		cp -a "$dir/." "$1$dir/"
 	done
-	give_to_owner "$1"
-	dir=$("$PG_CONFIG" --pkglibdir)
+
+	# Debian's pg_config of PostgreSQL 13 names the installed folders, wherever
+	# it is itself.
+	rm -f "$1$bindir/pg_config"
+	printf '#!/bin/sh\n"%s" "$@" | sed "s,^/,%s/,"\n' "$bindir/pg_config" "$1" >"$1$bindir/pg_config"
+	chmod +x "$1$bindir/pg_config"
 	PG_CONFIG=$1$bindir/pg_config
-	[ "$("$PG_CONFIG" --pkglibdir)" = "$1$dir" ] && [ -f "$("$PG_CONFIG" --pgxs)" ] ||
-		die "this installation of PostgreSQL cannot be copied: $bindir"
+	give_to_owner "$1"
+	[ -f "$("$PG_CONFIG" --pgxs)" ] || die "this installation of PostgreSQL cannot be copied: $bindir"
 }
