@@ -5,6 +5,9 @@ EXTVERSION = $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" singer_state.co
 
 MODULE_big = singer_state
 OBJS = \
+	src/document.o \
+	src/json.o \
+	src/merge.o \
 	src/module.o \
 	src/settings.o
 PGFILEDESC = "singer_state - state of Singer pipelines"

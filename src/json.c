@@ -1,0 +1,617 @@
+/*-------------------------------------------------------------------------
+ *
+ * json.c
+ *	  Reading jsonb documents in place, and changing single places in them.
+ *
+ * The server's own way to change a document unpacks every container and packs
+ * it again.  Here whatever did not change is copied as bytes: the children of
+ * a container lie one after the other, so that a run of them between two
+ * changes is one memcpy and a loop over their JEntries.  Two things in the
+ * format stand in the way:
+ *
+ * - Numerics and containers are aligned to four bytes, by padding that counts
+ *   as part of the child.  A run may be copied as it is once its offset agrees
+ *   with its old one modulo four; it does so after the first aligned child at
+ *   the latest, and up to there children are copied one by one.
+ * - Every JB_OFFSET_STRIDE'th JEntry holds an offset and not a length.
+ *
+ * The result is canonical: byte for byte what the server makes of the same
+ * value.  So documents are equal if their bytes are, which the store relies
+ * on.  (The reverse holds but for numbers: 1 and 1.0 are equal and differ.)
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "singer_state.h"
+
+#include "json.h"
+#include "miscadmin.h"
+#include "utils/numeric.h"
+
+/* Where a container is being written. */
+typedef struct Target
+{
+	JEntry	   *entries;
+	uint32		index;			/* of the child that comes next */
+	char	   *data;			/* where the children's data begins */
+} Target;
+
+/* What a JEntry, a changed child's padding and that of the run after it take */
+#define CHANGE_OVERHEAD (2 * sizeof(JEntry) + 3 * (ALIGNOF_INT - 1))
+
+static char *write_edit(char *end, const SsEdit *edit);
+
+/* ---------------------------------------------------------------------------
+ * Reading
+ * ---------------------------------------------------------------------------
+ */
+
+/*
+ * The number of JEntries of a container: an object has two for each pair.
+ */
+static inline uint32
+entry_count(const JsonbContainer *container)
+{
+	uint32		count = JsonContainerSize(container);
+
+	return JsonContainerIsObject(container) ? 2 * count : count;
+}
+
+static inline const char *
+container_data(const JsonbContainer *container)
+{
+	return (const char *) &container->children[entry_count(container)];
+}
+
+/*
+ * Fill in the child that has the given JEntry and lies at [offset, end) in
+ * the data of its container, padding included.
+ */
+static inline void
+fill_value(SsValue *value, JEntry entry, const char *data,
+		   uint32 offset, uint32 end)
+{
+	value->type = entry & JENTRY_TYPEMASK;
+	value->edit = NULL;
+	if (value->type == JENTRY_ISNUMERIC || value->type == JENTRY_ISCONTAINER)
+		offset = INTALIGN(offset);
+	value->data = data + offset;
+	value->len = end - offset;
+}
+
+static inline void
+fill_child(SsValue *value, const JsonbContainer *container, uint32 index)
+{
+	uint32		offset = getJsonbOffset(container, index);
+
+	fill_value(value, container->children[index], container_data(container),
+			   offset, offset + getJsonbLength(container, index));
+}
+
+/*
+ * The whole document as a value.
+ */
+SsValue
+ss_value_from_jsonb(Jsonb *jsonb)
+{
+	SsValue		value = {0};
+
+	if (JB_ROOT_IS_SCALAR(jsonb))
+		fill_child(&value, &jsonb->root, 0);
+	else
+	{
+		value.type = JENTRY_ISCONTAINER;
+		value.data = (const char *) &jsonb->root;
+		value.len = VARSIZE(jsonb) - VARHDRSZ;
+	}
+	return value;
+}
+
+/*
+ * A JSON string.  The bytes are not copied.
+ */
+SsValue
+ss_value_from_string(const char *string, int len)
+{
+	SsValue		value = {0};
+
+	value.type = JENTRY_ISSTRING;
+	value.data = string;
+	value.len = len;
+	return value;
+}
+
+SsValue
+ss_value_null(void)
+{
+	SsValue		value = {0};
+
+	value.type = JENTRY_ISNULL;
+	value.data = "";
+	return value;
+}
+
+SsValue
+ss_value_empty_object(void)
+{
+	static const uint32 empty = JB_FOBJECT;
+	SsValue		value = {0};
+
+	value.type = JENTRY_ISCONTAINER;
+	value.data = (const char *) &empty;
+	value.len = sizeof(empty);
+	return value;
+}
+
+/*
+ * Are the two the same bytes?  So they are if nothing but a number may be
+ * equal and written otherwise.
+ */
+bool
+ss_value_identical(const SsValue *a, const SsValue *b)
+{
+	return a->type == b->type && a->len == b->len &&
+		memcmp(a->data, b->data, a->len) == 0;
+}
+
+/*
+ * Are the two equal as jsonb?
+ */
+bool
+ss_value_equal(const SsValue *a, const SsValue *b)
+{
+	SsIterator	left,
+				right;
+	SsValue		left_key,
+				right_key,
+				left_value,
+				right_value;
+
+	if (ss_value_identical(a, b))
+		return true;
+	if (a->type != b->type)
+		return false;
+	if (a->type == JENTRY_ISNUMERIC)
+		return DatumGetBool(DirectFunctionCall2(numeric_eq,
+												PointerGetDatum(a->data),
+												PointerGetDatum(b->data)));
+	if (!ss_value_is_container(a) ||
+		ss_value_container(a)->header != ss_value_container(b)->header)
+		return false;
+
+	check_stack_depth();
+	ss_iterator_init(&left, ss_value_container(a));
+	ss_iterator_init(&right, ss_value_container(b));
+	while (ss_iterator_next(&left, &left_key, &left_value) &&
+		   ss_iterator_next(&right, &right_key, &right_value))
+	{
+		if (!ss_value_identical(&left_key, &right_key) ||
+			!ss_value_equal(&left_value, &right_value))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Order of the keys of an object: the shorter first, then by bytes.
+ */
+int
+ss_key_compare(const char *a, int alen, const char *b, int blen)
+{
+	if (alen != blen)
+		return alen > blen ? 1 : -1;
+	return memcmp(a, b, alen);
+}
+
+static inline int
+compare_child_key(const JsonbContainer *object, uint32 index,
+				  const char *key, int len)
+{
+	int			child_len = getJsonbLength(object, index);
+
+	if (child_len != len)
+		return child_len > len ? 1 : -1;
+	return memcmp(container_data(object) + getJsonbOffset(object, index),
+				  key, len);
+}
+
+/*
+ * Find a key of an object, from *position on.  True, with its value, if it is
+ * there; *position is where it is, or where it would have to be inserted.
+ *
+ * The key at *position itself is tried first, since that is where the key is
+ * when one object is searched for the keys of another in their order.
+ */
+bool
+ss_object_find(const JsonbContainer *object, uint32 *position,
+			   const char *key, int len, SsValue *value)
+{
+	uint32		count = JsonContainerSize(object);
+	uint32		low = *position;
+	uint32		high = count;
+	uint32		middle = low;
+
+	while (low < high)
+	{
+		int			difference = compare_child_key(object, middle, key, len);
+
+		if (difference == 0)
+		{
+			*position = middle;
+			fill_child(value, object, count + middle);
+			return true;
+		}
+		if (difference < 0)
+			low = middle + 1;
+		else
+			high = middle;
+		middle = low + (high - low) / 2;
+	}
+
+	*position = low;
+	return false;
+}
+
+/*
+ * Look up a key.  False if it is not there, or if this is no object.
+ */
+bool
+ss_object_get(const JsonbContainer *object, const char *key, int len,
+			  SsValue *value)
+{
+	uint32		position = 0;
+
+	return JsonContainerIsObject(object) &&
+		ss_object_find(object, &position, key, len, value);
+}
+
+void
+ss_iterator_init(SsIterator *iterator, const JsonbContainer *container)
+{
+	iterator->container = container;
+	iterator->data = container_data(container);
+	iterator->index = 0;
+	iterator->count = JsonContainerSize(container);
+	iterator->key_offset = 0;
+	iterator->value_offset = JsonContainerIsObject(container) ?
+		getJsonbOffset(container, iterator->count) : 0;
+}
+
+/*
+ * The next child.  The elements of an array come with empty keys.
+ */
+bool
+ss_iterator_next(SsIterator *iterator, SsValue *key, SsValue *value)
+{
+	const JsonbContainer *container = iterator->container;
+	uint32		index = iterator->index;
+	uint32		start;
+
+	if (index >= iterator->count)
+		return false;
+
+	start = iterator->key_offset;
+	if (JsonContainerIsObject(container))
+	{
+		JBE_ADVANCE_OFFSET(iterator->key_offset, container->children[index]);
+		index += iterator->count;
+	}
+	fill_value(key, JENTRY_ISSTRING, iterator->data,
+			   start, iterator->key_offset);
+
+	start = iterator->value_offset;
+	JBE_ADVANCE_OFFSET(iterator->value_offset, container->children[index]);
+	fill_value(value, container->children[index], iterator->data,
+			   start, iterator->value_offset);
+
+	iterator->index++;
+	return true;
+}
+
+/* ---------------------------------------------------------------------------
+ * Recording changes
+ * ---------------------------------------------------------------------------
+ */
+
+/*
+ * An edit of a container, or of a new one of the given kind (JB_FOBJECT or
+ * JB_FARRAY) if base is NULL.
+ */
+SsEdit *
+ss_edit_create(const JsonbContainer *base, uint32 kind)
+{
+	SsEdit	   *edit = palloc0(sizeof(SsEdit));
+
+	edit->base = base;
+	edit->kind = kind;
+	return edit;
+}
+
+/*
+ * Make room for a change at an index of the list.
+ */
+static SsChange *
+open_change(SsEdit *edit, int index)
+{
+	SsChange   *change;
+
+	if (edit->nchanges == edit->maxchanges)
+	{
+		edit->maxchanges = edit->maxchanges == 0 ? 4 : 2 * edit->maxchanges;
+		if (edit->changes == NULL)
+			edit->changes = palloc(edit->maxchanges * sizeof(SsChange));
+		else
+			edit->changes = repalloc_huge(edit->changes,
+										  edit->maxchanges * sizeof(SsChange));
+	}
+
+	change = &edit->changes[index];
+	memmove(change + 1, change, (edit->nchanges - index) * sizeof(SsChange));
+	edit->nchanges++;
+	memset(change, 0, sizeof(SsChange));
+	return change;
+}
+
+/*
+ * Record a change after all the others: callers who walk over the children
+ * in their order need no search.
+ */
+void
+ss_edit_change(SsEdit *edit, uint32 position, bool inserted,
+			   const SsValue *key, const SsValue *value)
+{
+	SsChange   *change = open_change(edit, edit->nchanges);
+
+	change->position = position;
+	change->inserted = inserted;
+	if (key != NULL)
+		change->key = *key;
+	change->value = *value;
+}
+
+/*
+ * Does writing this edit give anything but its base?
+ */
+bool
+ss_edit_is_change(const SsEdit *edit)
+{
+	check_stack_depth();
+	if (edit->base == NULL)
+		return true;
+	for (int i = 0; i < edit->nchanges; i++)
+	{
+		const SsChange *change = &edit->changes[i];
+
+		if (change->inserted || change->removed ||
+			change->value.edit == NULL || ss_edit_is_change(change->value.edit))
+			return true;
+	}
+	return false;
+}
+
+/* ---------------------------------------------------------------------------
+ * Writing
+ * ---------------------------------------------------------------------------
+ */
+
+/*
+ * An upper bound of what writing an edit takes beyond the bytes of its base.
+ */
+static Size
+edit_growth(const SsEdit *edit)
+{
+	Size		growth = sizeof(JsonbContainer) + CHANGE_OVERHEAD;
+
+	check_stack_depth();
+	for (int i = 0; i < edit->nchanges; i++)
+	{
+		const SsChange *change = &edit->changes[i];
+
+		growth += change->key.len + CHANGE_OVERHEAD;
+		if (change->value.edit != NULL)
+			growth += edit_growth(change->value.edit);
+		else
+			growth += change->value.len;
+	}
+	return growth;
+}
+
+static inline char *
+pad_to_int(char *end)
+{
+	while ((uintptr_t) end % ALIGNOF_INT != 0)
+		*end++ = '\0';
+	return end;
+}
+
+/*
+ * Set the JEntry of the child whose data ends at end and has the given length,
+ * padding included.
+ */
+static inline void
+finish_child(Target *target, JEntry type, const char *end, uint32 len)
+{
+	Size		offset = end - target->data;
+
+	if (offset > JENTRY_OFFLENMASK)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("total size of a jsonb array or object exceeds the maximum of %u bytes",
+						JENTRY_OFFLENMASK)));
+
+	if (target->index % JB_OFFSET_STRIDE == 0)
+		target->entries[target->index] = type | offset | JENTRY_HAS_OFF;
+	else
+		target->entries[target->index] = type | len;
+	target->index++;
+}
+
+static char *
+write_value(char *end, Target *target, const SsValue *value)
+{
+	const char *start = end;
+
+	if (value->edit != NULL)
+		end = write_edit(pad_to_int(end), value->edit);
+	else
+	{
+		if (value->type == JENTRY_ISNUMERIC ||
+			value->type == JENTRY_ISCONTAINER)
+			end = pad_to_int(end);
+		memcpy(end, value->data, value->len);
+		end += value->len;
+	}
+
+	finish_child(target, value->type, end, end - start);
+	return end;
+}
+
+/*
+ * Copy the children whose JEntries are [from, to) in a container.
+ */
+static char *
+write_run(char *end, Target *target, const JsonbContainer *source,
+		  uint32 from, uint32 to)
+{
+	const char *data = container_data(source);
+	uint32		offset = getJsonbOffset(source, from);
+	uint32		run_end;
+	char	   *run;
+
+	/* one by one until old and new offset agree modulo the alignment */
+	while (from < to &&
+		   (offset ^ (uint32) (end - target->data)) % ALIGNOF_INT != 0)
+	{
+		SsValue		value;
+		uint32		start = offset;
+
+		JBE_ADVANCE_OFFSET(offset, source->children[from]);
+		fill_value(&value, source->children[from], data, start, offset);
+		end = write_value(end, target, &value);
+		from++;
+	}
+	if (from >= to)
+		return end;
+
+	/* and the rest at once */
+	run = end - offset;
+	run_end = getJsonbOffset(source, to);
+	memcpy(end, data + offset, run_end - offset);
+	for (; from < to; from++)
+	{
+		JEntry		entry = source->children[from];
+		uint32		start = offset;
+
+		JBE_ADVANCE_OFFSET(offset, entry);
+		finish_child(target, entry & JENTRY_TYPEMASK, run + offset,
+					 offset - start);
+	}
+	return run + run_end;
+}
+
+/*
+ * Write the keys or the values of an edit: the unchanged children, which
+ * have their JEntries from "first" on, and in between what changed.
+ */
+static char *
+write_children(char *end, Target *target, const SsEdit *edit, uint32 first,
+			   bool keys)
+{
+	uint32		position = 0;
+
+	for (int i = 0; i < edit->nchanges; i++)
+	{
+		const SsChange *change = &edit->changes[i];
+
+		/* a replaced child keeps its key, and so is part of the run of keys */
+		if (keys && !change->inserted && !change->removed)
+			continue;
+		if (change->position > position)
+			end = write_run(end, target, edit->base,
+							first + position, first + change->position);
+		if (!change->removed)
+			end = write_value(end, target,
+							  keys ? &change->key : &change->value);
+		position = change->position + (change->inserted ? 0 : 1);
+	}
+
+	if (edit->base != NULL && position < JsonContainerSize(edit->base))
+		end = write_run(end, target, edit->base, first + position,
+						first + JsonContainerSize(edit->base));
+	return end;
+}
+
+/*
+ * Write the container that an edit gives, to an aligned place; answers where
+ * it ends.
+ */
+static char *
+write_edit(char *end, const SsEdit *edit)
+{
+	JsonbContainer *container = (JsonbContainer *) end;
+	uint32		base_count = edit->base ? JsonContainerSize(edit->base) : 0;
+	uint32		count = base_count;
+	Target		target;
+
+	check_stack_depth();
+	for (int i = 0; i < edit->nchanges; i++)
+		count += edit->changes[i].inserted - edit->changes[i].removed;
+
+	container->header = count | edit->kind;
+	target.entries = container->children;
+	target.index = 0;
+	target.data = (char *) &container->children[count];
+	if (edit->kind != JB_FOBJECT)
+		return write_children(target.data, &target, edit, 0, false);
+
+	target.data += count * sizeof(JEntry);
+	end = write_children(target.data, &target, edit, 0, true);
+	return write_children(end, &target, edit, base_count, false);
+}
+
+/*
+ * The document that an edit of its root gives; document itself if nothing
+ * changed.  The base of the edit must lie in document (or be NULL), and that
+ * of each nested edit in its parent's.
+ */
+Jsonb *
+ss_edit_finish(SsEdit *edit, Jsonb *document)
+{
+	Jsonb	   *result;
+	char	   *end;
+
+	if (document != NULL && !ss_edit_is_change(edit))
+		return document;
+
+	result = palloc(VARHDRSZ + edit_growth(edit) +
+					(document == NULL ? 0 : VARSIZE(document)));
+	end = write_edit((char *) &result->root, edit);
+	SET_VARSIZE(result, end - (char *) result);
+	return result;
+}
+
+/*
+ * A document of its own from a value.  The value must not be an edit.
+ */
+Jsonb *
+ss_value_to_jsonb(const SsValue *value)
+{
+	Jsonb	   *result = palloc(VARHDRSZ + 2 * sizeof(uint32) + value->len);
+	char	   *end = (char *) &result->root;
+	Target		target;
+
+	if (ss_value_is_container(value))
+	{
+		memcpy(end, value->data, value->len);
+		end += value->len;
+	}
+	else
+	{
+		result->root.header = 1 | JB_FARRAY | JB_FSCALAR;
+		target.entries = result->root.children;
+		target.index = 0;
+		target.data = (char *) &result->root.children[1];
+		end = write_value(target.data, &target, value);
+	}
+	SET_VARSIZE(result, end - (char *) result);
+	return result;
+}

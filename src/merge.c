@@ -1,0 +1,108 @@
+/*-------------------------------------------------------------------------
+ *
+ * merge.c
+ *	  Deep merge of two documents.
+ *
+ * The rule is Meltano's: objects merge by key, anything else replaces what
+ * was there, arrays as a whole, null too; an empty object clears nothing, be
+ * it an object that it meets or not.  Where Meltano fails, when an object
+ * with keys meets something else, it replaces that.  So merging is total, and
+ * merging the same patch again changes nothing.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "singer_state.h"
+
+#include "json.h"
+#include "merge.h"
+#include "miscadmin.h"
+
+static void merge_object(SsEdit *edit, const JsonbContainer *patch,
+						 bool by_context);
+
+static inline bool
+is_empty_object(const SsValue *value)
+{
+	return ss_value_is_object(value) &&
+		JsonContainerSize(ss_value_container(value)) == 0;
+}
+
+/*
+ * Merge a value of the patch with the one that the base has under the same
+ * key.
+ */
+static void
+merge_value(SsEdit *edit, uint32 position, const SsValue *key,
+			const SsValue *old, const SsValue *new, bool by_context)
+{
+	SsValue		merged = *new;
+
+	if (ss_value_identical(old, new) || is_empty_object(new))
+		return;
+
+	if (ss_value_is_object(old) && ss_value_is_object(new))
+	{
+		merged.edit = ss_edit_create(ss_value_container(old), JB_FOBJECT);
+		merge_object(merged.edit, ss_value_container(new), by_context);
+		if (merged.edit->nchanges == 0)
+			return;
+	}
+	ss_edit_change(edit, position, false, key, &merged);
+}
+
+/*
+ * Record in edit what merging an object into its base changes.
+ */
+static void
+merge_object(SsEdit *edit, const JsonbContainer *patch, bool by_context)
+{
+	SsIterator	iterator;
+	SsValue		key,
+				new,
+				old;
+	uint32		position = 0;
+
+	check_stack_depth();
+	CHECK_FOR_INTERRUPTS();
+	ss_iterator_init(&iterator, patch);
+	while (ss_iterator_next(&iterator, &key, &new))
+	{
+		if (ss_object_find(edit->base, &position, key.data, key.len, &old))
+			merge_value(edit, position++, &key, &old, &new, by_context);
+		else
+			ss_edit_change(edit, position, true, &key, &new);
+	}
+}
+
+/*
+ * Deep-merge patch into base.  Answers base itself, not a copy, if the patch
+ * changes nothing, and may answer patch itself if it replaces all.
+ */
+Jsonb *
+ss_deep_merge(Jsonb *base, Jsonb *patch, bool by_context)
+{
+	SsValue		old = ss_value_from_jsonb(base);
+	SsValue		new = ss_value_from_jsonb(patch);
+	SsEdit	   *edit;
+
+	if (ss_value_identical(&old, &new) || is_empty_object(&new))
+		return base;
+	if (!ss_value_is_object(&old) || !ss_value_is_object(&new))
+		return patch;
+
+	edit = ss_edit_create(&base->root, JB_FOBJECT);
+	merge_object(edit, &patch->root, by_context);
+	return ss_edit_finish(edit, base);
+}
+
+PG_FUNCTION_INFO_V1(singer_state_deep_merge);
+
+Datum
+singer_state_deep_merge(PG_FUNCTION_ARGS)
+{
+	Jsonb	   *base = PG_GETARG_JSONB_P(0);
+	Jsonb	   *patch = PG_GETARG_JSONB_P(1);
+	bool		by_context = PG_GETARG_BOOL(2);
+
+	PG_RETURN_JSONB_P(ss_deep_merge(base, patch, by_context));
+}
