@@ -36,6 +36,10 @@ REGRESS = \
 	settings
 REGRESS_OPTS = --load-extension=singer_state
 
+# See below: not every server can run them
+ISOLATION_SPECS =
+ISOLATION_OPTS = --inputdir=test/isolation --load-extension=singer_state
+
 TAP_TESTS = 1
 PROVE_TESTS = test/t/*.pl
 
@@ -43,10 +47,14 @@ PG_CPPFLAGS = -DSINGER_STATE_VERSION='"$(EXTVERSION)"'
 PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare \
 	-Wno-missing-field-initializers -Wshadow=compatible-local
 
-EXTRA_CLEAN = test/isolation/results test/isolation/output_iso
-
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)
+
+# PostgreSQL 13 installs no isolation tester
+ifneq ($(wildcard $(dir $(PGXS))../test/isolation/isolationtester),)
+ISOLATION = $(ISOLATION_SPECS)
+endif
+
 include $(PGXS)
 
 # PGXS tracks no headers
