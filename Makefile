@@ -33,11 +33,30 @@ PGFILEDESC = "singer_state - state of Singer pipelines"
 DATA = $(wildcard sql/singer_state--*.sql)
 
 REGRESS = \
-	settings
+	copy_move \
+	export_import \
+	forms \
+	history \
+	namespaces \
+	patterns \
+	search_path \
+	settings \
+	store \
+	validation \
+	versions
 REGRESS_OPTS = --load-extension=singer_state
 
 # See below: not every server can run them
-ISOLATION_SPECS =
+ISOLATION_SPECS = \
+	bulk-bulk \
+	different-ids \
+	merge-clear \
+	merge-import \
+	merge-merge \
+	merge-move \
+	merge-new-state \
+	set-if-version \
+	write-write
 ISOLATION_OPTS = --inputdir=test/isolation --load-extension=singer_state
 
 TAP_TESTS = 1
