@@ -9,6 +9,8 @@ OBJS = \
 	src/args.o \
 	src/bulk.o \
 	src/claim.o \
+	src/context.o \
+	src/diff.o \
 	src/document.o \
 	src/glob.o \
 	src/history.o \

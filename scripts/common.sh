@@ -167,11 +167,6 @@ find_owner()
 	fi
 }
 
-give_to_owner()
-{
-	[ ${#as_owner[@]} = 0 ] || chown -R "$owner:" "$1"
-}
-
 # The files of the source tree, one a line, without what building leaves.
 tree_files()
 {
@@ -186,9 +181,9 @@ tree_files()
 # copy_tree FOLDER: the source tree, for the owner to build in.
 copy_tree()
 {
-	mkdir -p "$1"
-	tree_files | tar -C "$top" --no-recursion --files-from=- -cf - | tar -C "$1" --no-same-owner -xf -
-	give_to_owner "$1"
+	"${as_owner[@]}" mkdir -p "$1"
+	tree_files | tar -C "$top" --no-recursion --files-from=- -cf - |
+		"${as_owner[@]}" tar -C "$1" --no-same-owner -xf -
 }
 
 # copy_server FOLDER: a copy of the installation that PG_CONFIG belongs to,
@@ -196,22 +191,23 @@ copy_tree()
 # FOLDER.  PG_CONFIG then names the copy's.
 copy_server()
 {
-	local bindir dir
+	local bindir program dir
 	bindir=$("$PG_CONFIG" --bindir)
-	mkdir -p "$1$bindir"
+	"${as_owner[@]}" mkdir -p "$1$bindir"
 	# bindir may be /usr/bin, so take what is PostgreSQL's
-	(cd "$bindir" && for program in postgres postmaster initdb psql pg_* pgbench \
-		createdb createuser dropdb dropuser; do
-		[ ! -e "$program" ] || cp -a "$program" "$1$bindir/"
-	done)
-	for dir in "$("$PG_CONFIG" --pkglibdir)" "$("$PG_CONFIG" --sharedir)" \
-		"$("$PG_CONFIG" --includedir-server)"; do
-		mkdir -p "$1$dir"
-		cp -a "$dir/." "$1$dir/"
+	for program in "$bindir"/{postgres,postmaster,initdb,psql,pg_*,pgbench,createdb,createuser,dropdb,dropuser}; do
+		[ ! -e "$program" ] || "${as_owner[@]}" cp -a "$program" "$1$bindir/"
 	done
-	give_to_owner "$1"
-	dir=$("$PG_CONFIG" --pkglibdir)
+	for dir in --pkglibdir --sharedir --includedir-server; do
+		dir=$("$PG_CONFIG" $dir)
+		"${as_owner[@]}" mkdir -p "$1$dir"
+		"${as_owner[@]}" cp -a "$dir/." "$1$dir/"
+	done
+
+	# Debian's pg_config of PostgreSQL 13 names the installed folders, wherever
+	# it is itself.
 	PG_CONFIG=$1$bindir/pg_config
-	[ "$("$PG_CONFIG" --pkglibdir)" = "$1$dir" ] && [ -f "$("$PG_CONFIG" --pgxs)" ] ||
-		die "this installation of PostgreSQL cannot be copied: $bindir"
+	printf '#!/bin/sh\n"%s" "$@" | sed "s,^/,%s/,"\n' "$bindir/pg_config" "$1" |
+		"${as_owner[@]}" sh -c 'rm -f "$1" && cat >"$1" && chmod +x "$1"' sh "$PG_CONFIG"
+	[ -f "$("$PG_CONFIG" --pgxs)" ] || die "this installation of PostgreSQL cannot be copied: $bindir"
 }
