@@ -152,7 +152,7 @@ foreach my $db ('plain', 'backward')
 		SELECT version, operation FROM singer_state.history('a') LIMIT 1;
 		SELECT count(*) FROM singer_state.history('a');
 		SELECT singer_state.get('a');
-		SELECT completed_state FROM singer_state.state_at('a', 20);
+		SELECT singer_state.state_at('a', 20);
 		SELECT singer_state.restore('gone', 1) > 1;
 		SELECT count(DISTINCT r) = count(*) FROM singer_state.state_history r},
 		join("\n",
