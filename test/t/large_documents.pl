@@ -118,7 +118,7 @@ foreach my $case (
 	[ q{count(*) FROM singer_state.history('p')}, '5' ],
 	[ q{jsonb_array_length(singer_state.state_at('p', 3) #> '{bookmarks,orders,partitions}')}, '30000' ],
 	[ q{count(*) FROM singer_state.diff('p', 2, 6)}, '20000' ],
-	[ q{count(*) FROM singer_state.diff('p', 1, 4)}, '30000' ],
+	[ q{count(*) FROM singer_state.diff('p', 1, 4)}, '40000' ],
 	[ q{singer_state.restore('p', 4)}, '7' ],
 	[ q{counted('p')}, '30000' ],
 	[ q{count(*) FROM singer_state.states WHERE effective_state IS NOT NULL},

@@ -201,9 +201,16 @@ foreach my $role ('reader', 'writer')
 }
 foreach my $setting ('history_limit = 0', q{max_state_size = '1kB'})
 {
-	fails_with($node, "SET singer_state.$setting",
+	fails_with($node, "SELECT singer_state.get('a'); SET singer_state.$setting",
 		'42501', undef, "writer may not SET $setting", as => 'writer');
 }
+# nor before the library is there to refuse it
+value_is(
+	$node, q{
+	SET singer_state.history_limit = 0;
+	SELECT singer_state.merge('a', '{"bookmarks": {"users": {"id": 4}}}');
+	SELECT version FROM singer_state.history('a') LIMIT 1},
+	"4\n3", 'a limit that a writer sets early does not count', as => 'writer');
 fails_with($node, 'TRUNCATE singer_state.state',
 	'42501', undef, 'a writer may not empty the table unseen',
 	as => 'writer');
