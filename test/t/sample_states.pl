@@ -7,7 +7,7 @@ use warnings;
 use File::Basename;
 use File::Spec;
 use FindBin;
-use lib "$FindBin::RealBin/lib";
+use lib $FindBin::RealBin;
 use SingerStateTest;
 use Test::More;
 
