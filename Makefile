@@ -5,21 +5,58 @@ EXTVERSION = $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" singer_state.co
 
 MODULE_big = singer_state
 OBJS = \
+	src/access.o \
+	src/args.o \
+	src/bulk.o \
+	src/claim.o \
+	src/context.o \
+	src/diff.o \
 	src/document.o \
+	src/glob.o \
+	src/history.o \
 	src/json.o \
+	src/lease.o \
+	src/lock_holder.o \
 	src/merge.o \
 	src/module.o \
-	src/settings.o
+	src/plans.o \
+	src/row_probe.o \
+	src/run_lock.o \
+	src/settings.o \
+	src/state_calls.o \
+	src/state_id.o \
+	src/store.o \
+	src/trigger.o \
+	src/validate.o
 PGFILEDESC = "singer_state - state of Singer pipelines"
 
 DATA = $(wildcard sql/singer_state--*.sql)
 
 REGRESS = \
-	settings
+	copy_move \
+	export_import \
+	forms \
+	history \
+	namespaces \
+	patterns \
+	search_path \
+	settings \
+	store \
+	validation \
+	versions
 REGRESS_OPTS = --load-extension=singer_state
 
 # See below: not every server can run them
-ISOLATION_SPECS =
+ISOLATION_SPECS = \
+	bulk-bulk \
+	different-ids \
+	merge-clear \
+	merge-import \
+	merge-merge \
+	merge-move \
+	merge-new-state \
+	set-if-version \
+	write-write
 ISOLATION_OPTS = --inputdir=test/isolation --load-extension=singer_state
 
 TAP_TESTS = 1

@@ -62,6 +62,61 @@ ss_document_form(const JsonbContainer *document)
 }
 
 /*
+ * Take a document apart.  Works on any document.
+ */
+SsDocument
+ss_document_open(const Jsonb *document)
+{
+	SsDocument	result = {0};
+	SsValue		value;
+
+	result.form = ss_document_form(&document->root);
+	if (result.form != SS_FORM_PAYLOAD)
+		result.tap_state = JB_ROOT_IS_OBJECT(document) ? &document->root : NULL;
+	else if (ss_object_get_literal(&document->root, "singer_state", &value) &&
+			 ss_value_is_object(&value))
+		result.tap_state = ss_value_container(&value);
+
+	if (result.tap_state == NULL)
+		return result;
+	result.flat = ss_document_form(result.tap_state) == SS_FORM_FLAT;
+	if (result.flat)
+		result.streams = result.tap_state;
+	else if (ss_object_get_literal(result.tap_state, "bookmarks", &value) &&
+			 ss_value_is_object(&value))
+		result.streams = ss_value_container(&value);
+	return result;
+}
+
+/*
+ * Look up a stream.  False if it is not there.
+ */
+bool
+ss_document_stream(const SsDocument *document, const char *stream, int len,
+				   SsValue *value)
+{
+	return document->streams != NULL &&
+		!(document->flat && ss_document_is_reserved_key(stream, len)) &&
+		ss_object_get(document->streams, stream, len, value);
+}
+
+/*
+ * The next stream of an iterator over document->streams.
+ */
+bool
+ss_document_next_stream(const SsDocument *document, SsIterator *iterator,
+						SsValue *stream, SsValue *value)
+{
+	while (ss_iterator_next(iterator, stream, value))
+	{
+		if (!document->flat ||
+			!ss_document_is_reserved_key(stream->data, stream->len))
+			return true;
+	}
+	return false;
+}
+
+/*
  * Wrap a tap state into a payload.
  */
 static Jsonb *

@@ -8,7 +8,7 @@
 #ifndef SINGER_STATE_DOCUMENT_H
 #define SINGER_STATE_DOCUMENT_H
 
-#include "utils/jsonb.h"
+#include "json.h"
 
 typedef enum SsForm
 {
@@ -19,8 +19,24 @@ typedef enum SsForm
 	SS_FORM_FLAT				/* {"users": {...}} */
 } SsForm;
 
+/* A document taken apart, without copying. */
+typedef struct SsDocument
+{
+	SsForm		form;
+	bool		flat;			/* the tap state is flat */
+	const JsonbContainer *tap_state;	/* NULL if there is none */
+	const JsonbContainer *streams;	/* object of the streams, NULL if none; if
+									 * flat, there are reserved keys too */
+} SsDocument;
+
 extern SsForm ss_document_form(const JsonbContainer *document);
 extern bool ss_document_is_reserved_key(const char *key, int len);
+extern SsDocument ss_document_open(const Jsonb *document);
+extern bool ss_document_stream(const SsDocument *document,
+							   const char *stream, int len, SsValue *value);
+extern bool ss_document_next_stream(const SsDocument *document,
+									SsIterator *iterator,
+									SsValue *stream, SsValue *value);
 extern Jsonb *ss_document_conform(Jsonb *document, Jsonb *model);
 
 #endif							/* SINGER_STATE_DOCUMENT_H */

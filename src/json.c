@@ -264,6 +264,18 @@ ss_object_get(const JsonbContainer *object, const char *key, int len,
 		ss_object_find(object, &position, key, len, value);
 }
 
+/*
+ * The element of an array.  False if it is not there, or if this is no array.
+ */
+bool
+ss_array_get(const JsonbContainer *array, uint32 index, SsValue *value)
+{
+	if (!JsonContainerIsArray(array) || index >= JsonContainerSize(array))
+		return false;
+	fill_child(value, array, index);
+	return true;
+}
+
 void
 ss_iterator_init(SsIterator *iterator, const JsonbContainer *container)
 {

@@ -88,6 +88,8 @@ extern bool ss_object_find(const JsonbContainer *object, uint32 *position,
 						   const char *key, int len, SsValue *value);
 extern bool ss_object_get(const JsonbContainer *object,
 						  const char *key, int len, SsValue *value);
+extern bool ss_array_get(const JsonbContainer *array, uint32 index,
+						 SsValue *value);
 extern void ss_iterator_init(SsIterator *iterator,
 							 const JsonbContainer *container);
 extern bool ss_iterator_next(SsIterator *iterator,

@@ -9,16 +9,25 @@
  * with keys meets something else, it replaces that.  So merging is total, and
  * merging the same patch again changes nothing.
  *
+ * Merging by context takes the lists of partitions apart: those with equal
+ * contexts merge, the others are appended.  It needs lists in which each
+ * element has a context of its own; a list that is not like that is replaced
+ * like any array.
+ *
  *-------------------------------------------------------------------------
  */
 #include "singer_state.h"
 
+#include "context.h"
 #include "json.h"
 #include "merge.h"
 #include "miscadmin.h"
 
 static void merge_object(SsEdit *edit, const JsonbContainer *patch,
 						 bool by_context);
+static void merge_value(SsEdit *edit, uint32 position, const SsValue *key,
+						const SsValue *old, const SsValue *new,
+						bool by_context);
 
 static inline bool
 is_empty_object(const SsValue *value)
@@ -28,8 +37,82 @@ is_empty_object(const SsValue *value)
 }
 
 /*
- * Merge a value of the patch with the one that the base has under the same
- * key.
+ * For each element of a list of partitions, the one of the patch with an equal
+ * context; those of the patch that have no counterpart follow.  NULL if a
+ * list is not well-formed.
+ */
+static SsValue *
+match_partitions(const JsonbContainer *base, const JsonbContainer *patch,
+				 uint32 *count)
+{
+	SsContextIndex *index = ss_context_index_partitions(base,
+														JsonContainerSize(patch));
+	SsValue    *matches;
+	SsIterator	iterator;
+	SsValue		key,
+				partition,
+				context;
+
+	*count = JsonContainerSize(base);
+	if (index == NULL)
+		return NULL;
+
+	matches = palloc_extended((Size) (*count + JsonContainerSize(patch)) *
+							  sizeof(SsValue),
+							  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	ss_iterator_init(&iterator, patch);
+	while (ss_iterator_next(&iterator, &key, &partition))
+	{
+		uint32		position = *count;
+
+		CHECK_FOR_INTERRUPTS();
+		if (!ss_context_of(&partition, &context))
+			return NULL;
+		if (ss_context_index_add(index, &context, &position))
+			(*count)++;
+		if (matches[position].data != NULL)
+			return NULL;
+		matches[position] = partition;
+	}
+	return matches;
+}
+
+/*
+ * Record in edit what merging a list of partitions into its base changes.
+ * False if a list is not well-formed.
+ */
+static bool
+merge_partitions(SsEdit *edit, const JsonbContainer *patch)
+{
+	uint32		count;
+	SsValue    *matches = match_partitions(edit->base, patch, &count);
+	SsIterator	iterator;
+	SsValue		key,
+				old;
+
+	if (matches == NULL)
+		return false;
+
+	ss_iterator_init(&iterator, edit->base);
+	for (uint32 i = 0; i < count; i++)
+	{
+		if (!ss_iterator_next(&iterator, &key, &old))
+			ss_edit_change(edit, iterator.count, true, NULL, &matches[i]);
+		else if (matches[i].data != NULL)
+			merge_value(edit, i, NULL, &old, &matches[i], true);
+	}
+	return true;
+}
+
+static bool
+is_partitions_key(const SsValue *key)
+{
+	return key != NULL && key->len == 10 &&
+		memcmp(key->data, "partitions", 10) == 0;
+}
+
+/*
+ * Merge a value of the patch with the one that the base has in its place.
  */
 static void
 merge_value(SsEdit *edit, uint32 position, const SsValue *key,
@@ -45,6 +128,15 @@ merge_value(SsEdit *edit, uint32 position, const SsValue *key,
 		merged.edit = ss_edit_create(ss_value_container(old), JB_FOBJECT);
 		merge_object(merged.edit, ss_value_container(new), by_context);
 		if (merged.edit->nchanges == 0)
+			return;
+	}
+	else if (by_context && is_partitions_key(key) &&
+			 ss_value_is_array(old) && ss_value_is_array(new))
+	{
+		merged.edit = ss_edit_create(ss_value_container(old), JB_FARRAY);
+		if (!merge_partitions(merged.edit, ss_value_container(new)))
+			merged.edit = NULL;
+		else if (merged.edit->nchanges == 0)
 			return;
 	}
 	ss_edit_change(edit, position, false, key, &merged);

@@ -7,6 +7,7 @@
  */
 #include "singer_state.h"
 
+#include "lease.h"
 #include "settings.h"
 
 PG_MODULE_MAGIC;
@@ -17,4 +18,5 @@ void
 _PG_init(void)
 {
 	ss_settings_init();
+	ss_lease_init();
 }
