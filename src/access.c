@@ -149,6 +149,7 @@ static const struct
 	AccessLevel level;
 	const char *command;
 }			grants[] =
+
 {
 	{ACCESS_READER, "GRANT USAGE ON SCHEMA singer_state TO %s"},
 	{ACCESS_READER, "GRANT SELECT ON ALL TABLES IN SCHEMA singer_state TO %s"},
