@@ -78,3 +78,11 @@ include $(PGXS)
 
 # PGXS tracks no headers
 $(OBJS): $(wildcard src/*.h)
+
+# Benchmarks, on the server that PGHOST, PGPORT, ... name; test/bench/bench
+# starts one for them
+.PHONY: bench
+bench:
+	@for run in test/bench/run-*; do \
+		echo "== $${run##*/}"; PATH="$(bindir):$$PATH" "$$run" || exit; \
+	done
