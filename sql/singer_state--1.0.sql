@@ -45,6 +45,14 @@ CREATE TABLE singer_state.state_history (
 );
 COMMENT ON TABLE singer_state.state_history IS
 'The rows of "state" that writes replaced, at most singer_state.history_limit for each state. Written by a trigger as the owner of the table; read it with history().';
+COMMENT ON COLUMN singer_state.state_history.namespace IS 'As in "state"';
+COMMENT ON COLUMN singer_state.state_history.state_id IS 'As in "state"';
+COMMENT ON COLUMN singer_state.state_history.partial_state IS 'The partial part that was replaced';
+COMMENT ON COLUMN singer_state.state_history.completed_state IS 'The completed part that was replaced';
+COMMENT ON COLUMN singer_state.state_history.version IS 'The version that was replaced';
+COMMENT ON COLUMN singer_state.state_history.updated_at IS 'When the replaced version was written';
+COMMENT ON COLUMN singer_state.state_history.application_name IS 'The application_name of the session that replaced the row';
+COMMENT ON COLUMN singer_state.state_history.changed_at IS 'When the row was replaced';
 COMMENT ON COLUMN singer_state.state_history.operation IS 'What replaced the row: the function''s name, or UPDATE or DELETE for a direct write';
 COMMENT ON COLUMN singer_state.state_history.changed_by IS 'Role that replaced the row (current_user)';
 COMMENT ON COLUMN singer_state.state_history.transaction_id IS 'Transaction that replaced the row';
@@ -63,6 +71,13 @@ CREATE TABLE singer_state.state_lock (
 ) WITH (fillfactor = 70);
 COMMENT ON TABLE singer_state.state_lock IS
 'The leases, one row for each leased state id. Use acquire_lease, renew_lease and release_lease; the view "locks" shows them.';
+COMMENT ON COLUMN singer_state.state_lock.namespace IS 'As in "state"';
+COMMENT ON COLUMN singer_state.state_lock.state_id IS 'The leased state id; the state itself need not exist';
+COMMENT ON COLUMN singer_state.state_lock.locked_at IS 'When the lease was taken';
+COMMENT ON COLUMN singer_state.state_lock.expires_at IS 'When it ends unless it is renewed';
+COMMENT ON COLUMN singer_state.state_lock.holder_user IS 'Role that took it';
+COMMENT ON COLUMN singer_state.state_lock.application_name IS 'The application_name of the session that took it';
+COMMENT ON COLUMN singer_state.state_lock.client_addr IS 'Address of the client that took it; NULL for a Unix-domain socket';
 COMMENT ON COLUMN singer_state.state_lock.lock_id IS 'Names the lease to renew_lease and release_lease';
 COMMENT ON COLUMN singer_state.state_lock.token IS 'Fencing token: higher than that of every lease before';
 
@@ -460,7 +475,7 @@ AS 'MODULE_PATHNAME', 'singer_state_break_lock';
 COMMENT ON FUNCTION singer_state.break_lock(text) IS
 'For administrators: ends a lease, or says which process holds the run lock and how to end it.';
 
-CREATE FUNCTION singer_state.namespace_locks() RETURNS TABLE (state_id text, kind text, pid integer, "user" text, application_name text, client inet, since timestamptz, expires_at timestamptz, token bigint, waiters bigint)
+CREATE FUNCTION singer_state.namespace_locks() RETURNS TABLE (state_id text, kind text, pid integer, holder_user text, application_name text, client inet, since timestamptz, expires_at timestamptz, token bigint, waiters bigint)
 LANGUAGE sql VOLATILE PARALLEL RESTRICTED
 AS $$
 	WITH locks AS (
@@ -522,7 +537,7 @@ COMMENT ON FUNCTION singer_state.namespace_locks() IS
 'The rows of the view "locks". A function, so that the caller''s privileges hold on every server version.';
 
 CREATE VIEW singer_state.locks AS
-SELECT l.state_id, l.kind, l.pid, l."user", l.application_name, l.client,
+SELECT l.state_id, l.kind, l.pid, l.holder_user, l.application_name, l.client,
 	l.since, l.expires_at, l.token, l.waiters
 FROM singer_state.namespace_locks() l;
 COMMENT ON VIEW singer_state.locks IS
@@ -576,6 +591,8 @@ $$;
 -- A trusted install leaves the objects with the bootstrap superuser; whoever
 -- installs the extension is its first administrator.
 GRANT USAGE ON SCHEMA singer_state TO @extowner@ WITH GRANT OPTION;
-GRANT ALL ON ALL TABLES IN SCHEMA singer_state TO @extowner@ WITH GRANT OPTION;
+GRANT SELECT ON ALL TABLES IN SCHEMA singer_state TO @extowner@ WITH GRANT OPTION;
+GRANT INSERT, UPDATE, DELETE ON singer_state.state, singer_state.state_lock TO @extowner@ WITH GRANT OPTION;
+GRANT DELETE ON singer_state.state_history TO @extowner@ WITH GRANT OPTION;
 GRANT ALL ON ALL SEQUENCES IN SCHEMA singer_state TO @extowner@ WITH GRANT OPTION;
 GRANT ALL ON ALL FUNCTIONS IN SCHEMA singer_state TO @extowner@ WITH GRANT OPTION;

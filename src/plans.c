@@ -13,7 +13,10 @@
 #include "singer_state.h"
 
 #include "catalog/pg_type.h"
+#include "nodes/pg_list.h"
 #include "plans.h"
+#include "utils/guc.h"
+#include "utils/plancache.h"
 
 #define KEY_MATCHES \
 	" WHERE namespace OPERATOR(pg_catalog.=) $1" \
@@ -175,8 +178,9 @@ ss_plan_get(SsPlan plan)
 		plans[plan] = NULL;
 	}
 
-	made = SPI_prepare(source->statement, source->nargs,
-					   (Oid *) source->argtypes);
+	made = SPI_prepare_cursor(source->statement, source->nargs,
+							  (Oid *) source->argtypes,
+							  CURSOR_OPT_GENERIC_PLAN);
 	if (made == NULL)
 		elog(ERROR, "SPI_prepare failed for \"%s\": %s", source->statement,
 			 SPI_result_code_string(SPI_result));
@@ -188,6 +192,52 @@ ss_plan_get(SsPlan plan)
 }
 
 /*
+ * Is the plan going to be planned when it is next executed?
+ */
+static bool
+needs_planning(SPIPlanPtr plan)
+{
+	CachedPlanSource *source = linitial(SPI_plan_get_plan_sources(plan));
+
+	return !source->is_valid || source->gplan == NULL || !source->gplan->is_valid;
+}
+
+/*
+ * Get a plan ready to be executed or opened as a cursor; the answer is for
+ * ss_plan_end.
+ *
+ * A table that was small when the session began may not stay so, and a plan
+ * that read all of it then would be kept.  So while a statement is planned,
+ * scans of whole tables are out of favour, and so are bitmap scans, which
+ * never mark the index entries of dead rows as dead.
+ */
+int
+ss_plan_begin(SPIPlanPtr plan)
+{
+	int			level;
+
+	if (!needs_planning(plan))
+		return 0;
+
+	level = NewGUCNestLevel();
+	(void) set_config_option("enable_seqscan", "off", PGC_USERSET,
+							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	(void) set_config_option("enable_bitmapscan", "off", PGC_USERSET,
+							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	return level;
+}
+
+/*
+ * Undo ss_plan_begin.  An error on the way does it too.
+ */
+void
+ss_plan_end(int level)
+{
+	if (level != 0)
+		AtEOXact_GUC(true, level);
+}
+
+/*
  * Run a statement to its end; answers SPI_processed.  "read_only" takes the
  * caller's snapshot, otherwise the statement takes a new one.
  */
@@ -195,10 +245,12 @@ uint64
 ss_plan_execute(SsPlan plan, const Datum *values, const char *nulls,
 				bool read_only)
 {
-	int			rc = SPI_execute_plan(ss_plan_get(plan),
-									  unconstify(Datum *, values), nulls,
-									  read_only, 0);
+	SPIPlanPtr	prepared = ss_plan_get(plan);
+	int			level = ss_plan_begin(prepared);
+	int			rc = SPI_execute_plan(prepared, unconstify(Datum *, values),
+									  nulls, read_only, 0);
 
+	ss_plan_end(level);
 	if (rc < 0)
 		elog(ERROR, "SPI_execute_plan failed for \"%s\": %s",
 			 sources[plan].statement, SPI_result_code_string(rc));

@@ -33,6 +33,8 @@ typedef enum SsPlan
 } SsPlan;
 
 extern SPIPlanPtr ss_plan_get(SsPlan plan);
+extern int	ss_plan_begin(SPIPlanPtr plan);
+extern void ss_plan_end(int level);
 extern uint64 ss_plan_execute(SsPlan plan, const Datum *values,
 							  const char *nulls, bool read_only);
 extern Jsonb *ss_plan_jsonb(MemoryContext context, HeapTuple tuple,
