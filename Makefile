@@ -22,6 +22,7 @@ OBJS = \
 	src/plans.o \
 	src/row_probe.o \
 	src/run_lock.o \
+	src/scan.o \
 	src/settings.o \
 	src/state_calls.o \
 	src/state_id.o \
