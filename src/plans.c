@@ -22,6 +22,9 @@
 	" WHERE namespace OPERATOR(pg_catalog.=) $1" \
 	" AND state_id OPERATOR(pg_catalog.=) $2"
 
+#define RUN_MATCHES " WHERE run_id OPERATOR(pg_catalog.=) $1"
+#define RUNNING " AND status OPERATOR(pg_catalog.=) 'running'"
+
 #define MAX_ARGS 9
 
 typedef struct PlanSource
@@ -153,6 +156,66 @@ static const PlanSource sources[SS_PLAN_COUNT] = {
 	[SS_PLAN_LEASE_BREAK] = {
 		"DELETE FROM singer_state.state_lock" KEY_MATCHES,
 		2, {TEXTOID, TEXTOID}
+	},
+	[SS_PLAN_RUN_READ] = {
+		"SELECT namespace, state_id, strategy, token, started_by, status"
+		" FROM singer_state.run" RUN_MATCHES,
+		1, {UUIDOID}
+	},
+	[SS_PLAN_RUN_OF_SESSION] = {
+		"SELECT run_id FROM singer_state.run" KEY_MATCHES RUNNING
+		" AND locked AND pid OPERATOR(pg_catalog.=) $3"
+		" AND backend_start OPERATOR(pg_catalog.=) $4",
+		4, {TEXTOID, TEXTOID, INT4OID, TIMESTAMPTZOID}
+	},
+	[SS_PLAN_RUN_BURY] = {
+		"UPDATE singer_state.run SET status = 'failed',"
+		" finished_at = pg_catalog.clock_timestamp(),"
+		" error = 'the session ended before the run was finished'"
+		KEY_MATCHES RUNNING " AND locked",
+		2, {TEXTOID, TEXTOID}
+	},
+	[SS_PLAN_RUN_INSERT] = {
+		"INSERT INTO singer_state.run (namespace, state_id, strategy, locked,"
+		" token, started_by, pid, backend_start, application_name,"
+		" client_addr) VALUES ($1, $2, $3, $4, $5, current_user, $6, $7,"
+		" pg_catalog.current_setting('application_name'),"
+		" pg_catalog.inet_client_addr()) RETURNING run_id",
+		7, {TEXTOID, TEXTOID, TEXTOID, BOOLOID, INT8OID, INT4OID,
+		TIMESTAMPTZOID}
+	},
+	[SS_PLAN_RUN_HEARTBEAT] = {
+		"UPDATE singer_state.run"
+		" SET heartbeat_at = pg_catalog.clock_timestamp()"
+		RUN_MATCHES RUNNING " RETURNING heartbeat_at",
+		1, {UUIDOID}
+	},
+	[SS_PLAN_RUN_LOCK] = {
+		"SELECT message_counts, stream_counts, lines_skipped, reached_state,"
+		" locked, pid, backend_start"
+		" FROM singer_state.run" RUN_MATCHES RUNNING " FOR UPDATE",
+		1, {UUIDOID}
+	},
+	[SS_PLAN_RUN_COUNT] = {
+		"UPDATE singer_state.run SET messages_processed = $2,"
+		" states_processed = $3, lines_skipped = $4, message_counts = $5,"
+		" stream_counts = $6, reached_state = reached_state OR $7,"
+		" heartbeat_at = pg_catalog.clock_timestamp()" RUN_MATCHES,
+		7, {UUIDOID, INT8OID, INT8OID, INT8OID, JSONBOID, JSONBOID, BOOLOID}
+	},
+	[SS_PLAN_RUN_FINISH] = {
+		"UPDATE singer_state.run SET status = $2, error = $3,"
+		" final_state = $4,"
+		" resumable = NOT pg_catalog.jsonb_path_exists($4,"
+		" '$.**{0 to 1}.bookmarks.*.**{0 to 2}.progress_markers.Note'),"
+		" finished_at = pg_catalog.clock_timestamp()" RUN_MATCHES RUNNING
+		" RETURNING run_id, error, state_id, status, messages_processed,"
+		" states_processed, lines_skipped, message_counts, stream_counts,"
+		" ARRAY(SELECT s.k FROM pg_catalog.jsonb_object_keys(stream_counts) s(k)"
+		" ORDER BY s.k COLLATE pg_catalog.\"C\"),"
+		" finished_at OPERATOR(pg_catalog.-) started_at,"
+		" final_state, resumable",
+		4, {UUIDOID, TEXTOID, TEXTOID, JSONBOID}
 	},
 };
 
