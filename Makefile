@@ -18,12 +18,19 @@ OBJS = \
 	src/lease.o \
 	src/lock_holder.o \
 	src/merge.o \
+	src/message.o \
 	src/module.o \
 	src/plans.o \
 	src/row_probe.o \
+	src/run.o \
+	src/run_counts.o \
 	src/run_lock.o \
+	src/run_session.o \
+	src/run_tally.o \
+	src/scan.o \
 	src/settings.o \
 	src/state_calls.o \
+	src/state_file.o \
 	src/state_id.o \
 	src/store.o \
 	src/trigger.o \
@@ -37,8 +44,10 @@ REGRESS = \
 	export_import \
 	forms \
 	history \
+	messages \
 	namespaces \
 	patterns \
+	runs \
 	search_path \
 	settings \
 	store \
@@ -55,6 +64,8 @@ ISOLATION_SPECS = \
 	merge-merge \
 	merge-move \
 	merge-new-state \
+	run-counts \
+	run-run \
 	set-if-version \
 	write-write
 ISOLATION_OPTS = --inputdir=test/isolation --load-extension=singer_state

@@ -124,6 +124,7 @@ release_services()
 }
 
 # Install what need() and find_server() found missing, from Debian's archive.
+# Call this before setting a trap of one's own.
 install_missing()
 {
 	local major
@@ -134,13 +135,13 @@ install_missing()
 	fi
 	apt_log=$(mktemp)
 	trap 'release_services; rm -f "$apt_log"' EXIT
-	echo "Installing ${missing[*]}"
 	apt update || { cat "$apt_log" >&2; die "apt-get update failed"; }
 	if [[ " ${missing[*]} " = *" postgresql "* ]]; then
 		major=$(apt-cache depends postgresql | sed -n 's/.*Depends: postgresql-\([0-9]*\)$/\1/p')
 		missing+=("postgresql-$major" "postgresql-server-dev-$major")
 		PG_CONFIG=/usr/lib/postgresql/$major/bin/pg_config
 	fi
+	echo "Installing ${missing[*]}"
 	hold_services
 	apt install --no-install-recommends "${missing[@]}" ||
 		{ cat "$apt_log" >&2; die "could not install ${missing[*]}"; }

@@ -17,13 +17,15 @@ SELECT version, operation, changed_by = session_user AS by_me,
 FROM singer_state.history('s') LIMIT 1;
 RESET application_name;
 
--- a version as it was
-SELECT completed_state, partial_state FROM singer_state.state_at('s', 3);
-SELECT completed_state, partial_state FROM singer_state.state_at('s', 6);
+-- the effective state of a version, the current one too
+SELECT singer_state.state_at('s', 1);
+SELECT singer_state.state_at('s', 3);
+SELECT singer_state.state_at('s', 6);
 \set VERBOSITY sqlstate
-SELECT * FROM singer_state.state_at('s', 7);
-SELECT * FROM singer_state.state_at('s', 0);
-SELECT * FROM singer_state.state_at('unknown', 1);
+SELECT singer_state.state_at('s', 7);
+SELECT singer_state.state_at('s', 0);
+SELECT singer_state.state_at('unknown', 1);
+SELECT singer_state.state_at('s', NULL) IS NULL;
 \set VERBOSITY default
 
 -- differences
@@ -89,7 +91,7 @@ RESET singer_state.history_limit;
 SELECT singer_state.set('gone', '{"bookmarks": {"users": {"id": 1}}}', '{"bookmarks": {"users": {"id": 2}}}');
 SELECT singer_state.clear('gone');
 SELECT version, operation FROM singer_state.history('gone');
-SELECT completed_state, partial_state FROM singer_state.state_at('gone', 1);
+SELECT singer_state.state_at('gone', 1);
 SELECT singer_state.restore('gone', 1) > 1 AS counts_on;
 SELECT completed_state, partial_state FROM singer_state.get_state('gone');
 
@@ -116,6 +118,7 @@ SELECT count(*) FROM singer_state.history('unknown');
 SET singer_state.namespace = 'regress_history_other';
 SELECT count(*) FROM singer_state.history('op');
 SELECT singer_state.set('op', '{"a": 1}');
+SELECT singer_state.clear('op');
 SET singer_state.namespace = 'regress_history';
 
 SELECT count(*) > 0 AS cleared FROM singer_state.clear_all('*');

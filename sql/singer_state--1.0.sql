@@ -45,6 +45,14 @@ CREATE TABLE singer_state.state_history (
 );
 COMMENT ON TABLE singer_state.state_history IS
 'The rows of "state" that writes replaced, at most singer_state.history_limit for each state. Written by a trigger as the owner of the table; read it with history().';
+COMMENT ON COLUMN singer_state.state_history.namespace IS 'As in "state"';
+COMMENT ON COLUMN singer_state.state_history.state_id IS 'As in "state"';
+COMMENT ON COLUMN singer_state.state_history.partial_state IS 'The partial part that was replaced';
+COMMENT ON COLUMN singer_state.state_history.completed_state IS 'The completed part that was replaced';
+COMMENT ON COLUMN singer_state.state_history.version IS 'The version that was replaced';
+COMMENT ON COLUMN singer_state.state_history.updated_at IS 'When the replaced version was written';
+COMMENT ON COLUMN singer_state.state_history.application_name IS 'The application_name of the session that replaced the row';
+COMMENT ON COLUMN singer_state.state_history.changed_at IS 'When the row was replaced';
 COMMENT ON COLUMN singer_state.state_history.operation IS 'What replaced the row: the function''s name, or UPDATE or DELETE for a direct write';
 COMMENT ON COLUMN singer_state.state_history.changed_by IS 'Role that replaced the row (current_user)';
 COMMENT ON COLUMN singer_state.state_history.transaction_id IS 'Transaction that replaced the row';
@@ -63,6 +71,13 @@ CREATE TABLE singer_state.state_lock (
 ) WITH (fillfactor = 70);
 COMMENT ON TABLE singer_state.state_lock IS
 'The leases, one row for each leased state id. Use acquire_lease, renew_lease and release_lease; the view "locks" shows them.';
+COMMENT ON COLUMN singer_state.state_lock.namespace IS 'As in "state"';
+COMMENT ON COLUMN singer_state.state_lock.state_id IS 'The leased state id; the state itself need not exist';
+COMMENT ON COLUMN singer_state.state_lock.locked_at IS 'When the lease was taken';
+COMMENT ON COLUMN singer_state.state_lock.expires_at IS 'When it ends unless it is renewed';
+COMMENT ON COLUMN singer_state.state_lock.holder_user IS 'Role that took it';
+COMMENT ON COLUMN singer_state.state_lock.application_name IS 'The application_name of the session that took it';
+COMMENT ON COLUMN singer_state.state_lock.client_addr IS 'Address of the client that took it; NULL for a Unix-domain socket';
 COMMENT ON COLUMN singer_state.state_lock.lock_id IS 'Names the lease to renew_lease and release_lease';
 COMMENT ON COLUMN singer_state.state_lock.token IS 'Fencing token: higher than that of every lease before';
 
@@ -460,7 +475,7 @@ AS 'MODULE_PATHNAME', 'singer_state_break_lock';
 COMMENT ON FUNCTION singer_state.break_lock(text) IS
 'For administrators: ends a lease, or says which process holds the run lock and how to end it.';
 
-CREATE FUNCTION singer_state.namespace_locks() RETURNS TABLE (state_id text, kind text, pid integer, "user" text, application_name text, client inet, since timestamptz, expires_at timestamptz, token bigint, waiters bigint)
+CREATE FUNCTION singer_state.namespace_locks() RETURNS TABLE (state_id text, kind text, pid integer, holder_user text, application_name text, client inet, since timestamptz, expires_at timestamptz, token bigint, waiters bigint)
 LANGUAGE sql VOLATILE PARALLEL RESTRICTED
 AS $$
 	WITH locks AS (
@@ -522,7 +537,7 @@ COMMENT ON FUNCTION singer_state.namespace_locks() IS
 'The rows of the view "locks". A function, so that the caller''s privileges hold on every server version.';
 
 CREATE VIEW singer_state.locks AS
-SELECT l.state_id, l.kind, l.pid, l."user", l.application_name, l.client,
+SELECT l.state_id, l.kind, l.pid, l.holder_user, l.application_name, l.client,
 	l.since, l.expires_at, l.token, l.waiters
 FROM singer_state.namespace_locks() l;
 COMMENT ON VIEW singer_state.locks IS
@@ -535,6 +550,214 @@ COMMENT ON VIEW singer_state.locks IS
 -- ---------------------------------------------------------------------------
 -- Messages and runs
 -- ---------------------------------------------------------------------------
+
+CREATE TABLE singer_state.run (
+	run_id uuid PRIMARY KEY DEFAULT pg_catalog.gen_random_uuid(),
+	namespace text COLLATE pg_catalog."C" NOT NULL,
+	state_id text COLLATE pg_catalog."C" NOT NULL,
+	strategy text NOT NULL
+		CHECK (strategy OPERATOR(pg_catalog.=) ANY (ARRAY['overwrite', 'merge'])),
+	status text NOT NULL DEFAULT 'running'
+		CHECK (status OPERATOR(pg_catalog.=) ANY (ARRAY['running', 'success', 'failed'])),
+	locked boolean NOT NULL,
+	token bigint,
+	started_by text NOT NULL,
+	pid integer NOT NULL,
+	backend_start timestamptz NOT NULL,
+	application_name text,
+	client_addr inet,
+	started_at timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),
+	heartbeat_at timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),
+	finished_at timestamptz,
+	messages_processed bigint NOT NULL DEFAULT 0,
+	states_processed bigint NOT NULL DEFAULT 0,
+	lines_skipped bigint NOT NULL DEFAULT 0,
+	message_counts jsonb NOT NULL DEFAULT '{}',
+	stream_counts jsonb NOT NULL DEFAULT '{}',
+	reached_state boolean NOT NULL DEFAULT false,
+	final_state jsonb,
+	resumable boolean,
+	error text
+) WITH (fillfactor = 70);
+CREATE INDEX run_running ON singer_state.run (namespace, state_id)
+	WHERE status OPERATOR(pg_catalog.=) 'running';
+SELECT pg_catalog.pg_extension_config_dump('singer_state.run', '');
+COMMENT ON TABLE singer_state.run IS
+'One row a pipeline run, written by begin_run, finish_run and what lies between. People read the view runs. Rows stay until an administrator deletes them: DELETE FROM singer_state.run WHERE finished_at < now() - interval ''90 days''.';
+COMMENT ON COLUMN singer_state.run.run_id IS 'Names the run; what begin_run answers';
+COMMENT ON COLUMN singer_state.run.namespace IS 'Namespace of the state id';
+COMMENT ON COLUMN singer_state.run.state_id IS 'The pipeline''s state that the run reads and writes';
+COMMENT ON COLUMN singer_state.run.strategy IS 'What a state does to the one that the run has reached before: overwrite or merge';
+COMMENT ON COLUMN singer_state.run.status IS 'running, success or failed; the view runs tells which of the running ones are stale';
+COMMENT ON COLUMN singer_state.run.locked IS 'Whether the run holds the run lock of its state id';
+COMMENT ON COLUMN singer_state.run.token IS 'Token of the lease under which the run writes; NULL if it has none';
+COMMENT ON COLUMN singer_state.run.started_by IS 'Role that has begun the run, and may write to it';
+COMMENT ON COLUMN singer_state.run.pid IS 'Process of the session that has begun the run';
+COMMENT ON COLUMN singer_state.run.backend_start IS 'When that session began, which tells its process from a later one with its number';
+COMMENT ON COLUMN singer_state.run.application_name IS 'application_name of that session';
+COMMENT ON COLUMN singer_state.run.client_addr IS 'Address of its client; NULL for a local one';
+COMMENT ON COLUMN singer_state.run.started_at IS 'When the run was begun';
+COMMENT ON COLUMN singer_state.run.heartbeat_at IS 'When the run was last heard of: a heartbeat, or a transaction with messages';
+COMMENT ON COLUMN singer_state.run.finished_at IS 'When it was finished, or found dead; NULL while it goes on';
+COMMENT ON COLUMN singer_state.run.messages_processed IS 'Messages of every type, states too';
+COMMENT ON COLUMN singer_state.run.states_processed IS 'STATE messages and bare states';
+COMMENT ON COLUMN singer_state.run.lines_skipped IS 'Lines that were no messages, with on_error => ''skip''';
+COMMENT ON COLUMN singer_state.run.message_counts IS 'Messages by type, {"RECORD": 10, "STATE": 1}';
+COMMENT ON COLUMN singer_state.run.stream_counts IS 'Messages by stream and type, {"users": {"RECORD": 10}}; version is that of the stream''s last ACTIVATE_VERSION';
+COMMENT ON COLUMN singer_state.run.reached_state IS 'Whether the run has written a state, which then is the partial part';
+COMMENT ON COLUMN singer_state.run.final_state IS 'The effective state when the run was finished';
+COMMENT ON COLUMN singer_state.run.resumable IS 'Whether a run can resume from each bookmark of the final state: none has progress markers with a note; NULL if there is no state';
+COMMENT ON COLUMN singer_state.run.error IS 'Why the run has failed';
+
+CREATE FUNCTION singer_state.begin_run(
+	state_id text,
+	strategy text DEFAULT 'overwrite',
+	lock boolean DEFAULT true,
+	token bigint DEFAULT NULL
+) RETURNS uuid
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'singer_state_begin_run';
+COMMENT ON FUNCTION singer_state.begin_run(text, text, boolean, bigint) IS
+'Starts a run of a state id, makes it the session''s current run and answers its id. Takes the run lock, for which it waits singer_state.lock_timeout, and keeps it until finish_run or the end of the session; 55P03 names who has it. lock => false takes none: for sessions that are not the client''s own (poolers), with the token of a lease, or none. Strategies are Meltano''s: with overwrite each state replaces what the run has reached, and at the end what was completed; with merge it is deep-merged. A run begun in a transaction that is rolled back never was. With the lock, runs of the state id that never ended are marked failed, since their sessions are gone.';
+
+CREATE FUNCTION singer_state.current_run() RETURNS uuid
+LANGUAGE c STABLE PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME', 'singer_state_current_run';
+COMMENT ON FUNCTION singer_state.current_run() IS
+'The run that this session has begun last and not finished, which COPY to the view messages adds to; NULL if there is none.';
+
+CREATE FUNCTION singer_state.heartbeat(run_id uuid)
+RETURNS timestamptz
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'singer_state_heartbeat';
+COMMENT ON FUNCTION singer_state.heartbeat(uuid) IS
+'Says that a run is alive, and answers when it did. Messages say so too, when their transaction commits. A run whose session is gone and that nobody has heard of for 5 minutes shows as stale. 02000: no such run; 55000: it is finished; 42501: it is another role''s.';
+
+CREATE FUNCTION singer_state.finish_run(
+	INOUT run_id uuid,
+	success boolean DEFAULT true,
+	INOUT error text DEFAULT NULL,
+	OUT state_id text,
+	OUT status text,
+	OUT messages_processed bigint,
+	OUT states_processed bigint,
+	OUT lines_skipped bigint,
+	OUT message_counts jsonb,
+	OUT stream_counts jsonb,
+	OUT streams text[],
+	OUT duration interval,
+	OUT final_state jsonb,
+	OUT resumable boolean
+) RETURNS record
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'singer_state_finish_run';
+COMMENT ON FUNCTION singer_state.finish_run(uuid, boolean, text) IS
+'Ends a run and answers its summary. success => true completes the state: with strategy overwrite the state that the run has reached replaces the completed one, with merge (or if it has reached none) the partial part is merged into it. success => false leaves what it has reached as partial state, from which the next run resumes; error says why. final_state is the effective state now. resumable is the Singer SDK''s rule for an aborted sync: paused when true, failed when false. The run lock is released when the transaction commits. 02000: no such run; 55000: finished already; 42501: another role''s.';
+
+CREATE FUNCTION singer_state.process_message(
+	run_id uuid,
+	message text
+) RETURNS text
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'singer_state_process_message';
+COMMENT ON FUNCTION singer_state.process_message(uuid, text) IS
+'Takes one message of a tap, or a bare state as targets print it: counts it, writes the state if it is one, and answers its type (NULL for an empty line). 22023: it is no Singer message.';
+
+CREATE FUNCTION singer_state.process_messages(
+	run_id uuid,
+	messages text,
+	on_error text DEFAULT 'stop'
+) RETURNS bigint
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'singer_state_process_messages';
+COMMENT ON FUNCTION singer_state.process_messages(uuid, text, text) IS
+'Takes messages of a tap or bare states, one a line: SCHEMA, RECORD, STATE, ACTIVATE_VERSION and BATCH are counted, by type and by stream, and the state reached last is written. Records are checked to be JSON and not looked into, so \u0000, NaN or a lone surrogate in one is no error. A state without bookmarks is counted and changes nothing. Answers how many messages there were. A line that is no message is an error (22023) that names it; on_error => ''skip'' counts it as skipped. A state that jsonb cannot hold is an error always.';
+
+CREATE FUNCTION singer_state.messages_insert() RETURNS trigger
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'singer_state_messages_insert';
+COMMENT ON FUNCTION singer_state.messages_insert() IS
+'Row trigger of the view messages: counts a line, as process_message does.';
+
+CREATE FUNCTION singer_state.messages_end() RETURNS trigger
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'singer_state_messages_end';
+COMMENT ON FUNCTION singer_state.messages_end() IS
+'Statement trigger of the view messages: writes the state that its lines have brought.';
+
+CREATE VIEW singer_state.messages AS
+	SELECT NULL::text AS message WHERE false;
+COMMENT ON VIEW singer_state.messages IS
+'Where the output of a tap or a target is copied to: each line is a message of the session''s current run (begin_run). COPY singer_state.messages FROM STDIN WITH (FORMAT csv, DELIMITER E''\x02'', QUOTE E''\x01'') leaves JSON as it is, backslashes and quotes too, since the two control characters cannot stand in it. One COPY is one statement: it is taken whole or not at all. Reading the view answers nothing.';
+
+CREATE TRIGGER messages_insert INSTEAD OF INSERT ON singer_state.messages
+	FOR EACH ROW EXECUTE FUNCTION singer_state.messages_insert();
+COMMENT ON TRIGGER messages_insert ON singer_state.messages IS
+'Counts each line that is copied to the view.';
+CREATE TRIGGER messages_end AFTER INSERT ON singer_state.messages
+	FOR EACH STATEMENT EXECUTE FUNCTION singer_state.messages_end();
+COMMENT ON TRIGGER messages_end ON singer_state.messages IS
+'Writes the state reached when the statement ends.';
+
+CREATE FUNCTION singer_state.namespace_runs() RETURNS TABLE (run_id uuid, state_id text, status text, strategy text, started_by text, started_at timestamptz, heartbeat_at timestamptz, finished_at timestamptz, duration interval, messages_processed bigint, states_processed bigint, lines_skipped bigint, message_counts jsonb, stream_counts jsonb, streams text[], last_state jsonb, resumable boolean, error text, locked boolean, pid integer, application_name text, client_addr inet)
+LANGUAGE sql STABLE PARALLEL RESTRICTED
+AS $$
+	SELECT r.run_id, r.state_id,
+		CASE WHEN r.status OPERATOR(pg_catalog.=) 'running'
+			AND r.heartbeat_at OPERATOR(pg_catalog.<)
+				(pg_catalog.statement_timestamp() OPERATOR(pg_catalog.-) '5 minutes'::pg_catalog.interval)
+			AND NOT EXISTS (
+				SELECT FROM pg_catalog.pg_stat_get_activity(r.pid) a
+				WHERE a.pid OPERATOR(pg_catalog.=) r.pid
+				AND COALESCE(a.backend_start OPERATOR(pg_catalog.=) r.backend_start, true))
+			THEN 'stale' ELSE r.status END,
+		r.strategy, r.started_by, r.started_at, r.heartbeat_at, r.finished_at,
+		COALESCE(r.finished_at, pg_catalog.statement_timestamp())
+			OPERATOR(pg_catalog.-) r.started_at,
+		r.messages_processed, r.states_processed, r.lines_skipped,
+		r.message_counts, r.stream_counts,
+		ARRAY(SELECT s.k FROM pg_catalog.jsonb_object_keys(r.stream_counts) s(k)
+			ORDER BY s.k COLLATE pg_catalog."C"),
+		CASE WHEN r.status OPERATOR(pg_catalog.<>) 'running' THEN r.final_state
+			WHEN r.reached_state THEN p.partial_state END,
+		r.resumable, r.error, r.locked, r.pid, r.application_name, r.client_addr
+	FROM singer_state.run r
+	LEFT JOIN singer_state.state p
+		ON p.namespace OPERATOR(pg_catalog.=) r.namespace
+		AND p.state_id OPERATOR(pg_catalog.=) r.state_id
+		AND r.status OPERATOR(pg_catalog.=) 'running'
+	WHERE r.namespace OPERATOR(pg_catalog.=) singer_state.current_namespace()
+$$;
+COMMENT ON FUNCTION singer_state.namespace_runs() IS
+'The rows of the view "runs". A function, so that the caller''s privileges and row security hold on every server version.';
+
+CREATE VIEW singer_state.runs AS
+SELECT r.run_id, r.state_id, r.status, r.strategy, r.started_by,
+	r.started_at, r.heartbeat_at, r.finished_at, r.duration,
+	r.messages_processed, r.states_processed, r.lines_skipped,
+	r.message_counts, r.stream_counts, r.streams, r.last_state, r.resumable,
+	r.error, r.locked, r.pid, r.application_name, r.client_addr
+FROM singer_state.namespace_runs() r;
+COMMENT ON VIEW singer_state.runs IS
+'The runs of the session''s namespace. status is running, success, failed, or stale: never finished, its session gone, and not heard of for 5 minutes. Counts are those of committed transactions. last_state is the state reached so far, or, when the run is finished, the effective state at its end.';
+
+CREATE FUNCTION singer_state.save_state(
+	state_id text,
+	path text
+) RETURNS bigint
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'singer_state_save_state';
+COMMENT ON FUNCTION singer_state.save_state(text, text) IS
+'Writes the effective state of a state id to a file of the server, as the tap state that taps read (--state); answers how many bytes. The file is replaced as a whole or not at all: whoever reads it sees the old one or the new one, also after a crash. Missing directories are created. Only for members of pg_write_server_files (42501). 02000: no such state. A file is no part of the transaction: a rollback does not bring the old one back.';
+
+CREATE FUNCTION singer_state.load_state(
+	state_id text,
+	path text
+) RETURNS boolean
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'singer_state_load_state';
+COMMENT ON FUNCTION singer_state.load_state(text, text) IS
+'Replaces a state by the one in a file of the server, in UTF-8, as its completed part. Answers false, and changes nothing, if there is no such file. Only for members of pg_read_server_files (42501). A file that holds no valid state is an error, as it is for set.';
 
 -- ---------------------------------------------------------------------------
 -- Privileges
@@ -576,6 +799,8 @@ $$;
 -- A trusted install leaves the objects with the bootstrap superuser; whoever
 -- installs the extension is its first administrator.
 GRANT USAGE ON SCHEMA singer_state TO @extowner@ WITH GRANT OPTION;
-GRANT ALL ON ALL TABLES IN SCHEMA singer_state TO @extowner@ WITH GRANT OPTION;
+GRANT SELECT ON ALL TABLES IN SCHEMA singer_state TO @extowner@ WITH GRANT OPTION;
+GRANT INSERT, UPDATE, DELETE ON singer_state.state, singer_state.state_lock TO @extowner@ WITH GRANT OPTION;
+GRANT DELETE ON singer_state.state_history TO @extowner@ WITH GRANT OPTION;
 GRANT ALL ON ALL SEQUENCES IN SCHEMA singer_state TO @extowner@ WITH GRANT OPTION;
 GRANT ALL ON ALL FUNCTIONS IN SCHEMA singer_state TO @extowner@ WITH GRANT OPTION;

@@ -83,6 +83,16 @@ SELECT singer_state.set('full', '{"bookmarks": {}}');
 SELECT singer_state.set('full', '{"bookmarks": {"users": {"id": 1}}}');
 SELECT singer_state.merge('full', '{}');
 SELECT singer_state.get('full');
+-- but merging never fails, not even when it is bookmarks that a null replaces
+SELECT singer_state.merge('full', '{"bookmarks": null}');
+SELECT singer_state.get('full');
+SELECT singer_state.set('full', '{}', '{"bookmarks": {"users": {"id": 1}}}');
+SELECT singer_state.merge('full', '{"bookmarks": {"users": 1}}');
+SELECT singer_state.merge('full', '{"bookmarks": 1}');
+SELECT singer_state.get('full');
+SELECT singer_state.set('full', '{}', '{"users": {"id": 1}}');
+SELECT singer_state.merge('full', '{"singer_state": {}}');
+SELECT singer_state.get('full');
 -- bookmarks that are only partial count
 SELECT singer_state.set('part', '{}', '{"bookmarks": {"users": {"id": 1}}}');
 SELECT singer_state.set('part', '{}');
@@ -93,6 +103,7 @@ SELECT singer_state.set('flat', '{"users": {"last_id": 3}}');
 SELECT singer_state.set('flat', '{}');
 
 -- the size of a state: refused before anything is written
+\set SHOW_CONTEXT never
 SET singer_state.max_state_size = '1kB';
 SELECT singer_state.set('big', jsonb_build_object('a', repeat('x', 900)));
 SELECT singer_state.set('big', jsonb_build_object('a', repeat('x', 1024)));
@@ -102,7 +113,7 @@ SELECT singer_state.merge('big', jsonb_build_object('b', repeat('x', 1024)));
 SELECT singer_state.update('big', jsonb_build_object('b', repeat('x', 1024)));
 SELECT singer_state.import(jsonb_build_object('new', jsonb_build_object(
 	'completed', jsonb_build_object('b', repeat('x', 1024)))));
--- repeat(): it is the size in memory that counts, not the compressed one
+-- it is the size as jsonb that counts, not the compressed one
 UPDATE singer_state.state SET partial_state =
 	jsonb_build_object('b', repeat('x', 1024))
 WHERE namespace = 'regress_validation' AND state_id = 'big';
@@ -116,6 +127,7 @@ SELECT singer_state.merge('big', jsonb_build_object('c', repeat('x', 900)));
 \set VERBOSITY default
 SELECT version FROM singer_state.get_state('big');
 RESET singer_state.max_state_size;
+\set SHOW_CONTEXT errors
 
 -- Numbers keep every digit.
 SELECT singer_state.set('n', '{"a": 18446744073709551616, "b": 0.10, "c": 1e30, "d": -0.0}');

@@ -104,12 +104,17 @@ visit_matches(SsPlan plan, text *pattern, bool read_only,
 {
 	SsGlob	   *glob = ss_glob_compile(pattern);
 	Datum		values[2];
+	SPIPlanPtr	prepared;
 	Portal		portal;
+	int			level;
 	bool		more = true;
 
 	values[0] = PointerGetDatum(ss_namespace_current());
 	values[1] = PointerGetDatum(ss_glob_prefix(glob));
-	portal = SPI_cursor_open(NULL, ss_plan_get(plan), values, NULL, read_only);
+	prepared = ss_plan_get(plan);
+	level = ss_plan_begin(prepared);
+	portal = SPI_cursor_open(NULL, prepared, values, NULL, read_only);
+	ss_plan_end(level);
 	while (more)
 	{
 		SPI_cursor_fetch(portal, true, BATCH_SIZE);
@@ -274,17 +279,33 @@ refuse_import(text *state_id, const char *problem)
  * been exported.
  */
 static Jsonb *
-imported_part(text *state_id, const JsonbContainer *entry, const char *key)
+imported_part(text *state_id, JsonbContainer *entry, const char *key)
 {
 	JsonbValue	value;
 
-	if (getKeyJsonValueFromContainer(unconstify(JsonbContainer *, entry), key,
-									 strlen(key), &value) == NULL ||
+	if (getKeyJsonValueFromContainer(entry, key, strlen(key), &value) == NULL ||
 		value.type == jbvNull)
 		return NULL;
 	if (value.type != jbvBinary)
 		refuse_import(state_id, psprintf("\"%s\" is not an object", key));
 	return ss_document_normalize(JsonbValueToJsonb(&value));
+}
+
+/*
+ * Has an entry no keys but those of an export?  Whoever imports a plain map
+ * of state ids to states must not end up with empty states.
+ */
+static bool
+is_entry(JsonbContainer *entry)
+{
+	JsonbValue	part;
+	int			known = 0;
+
+	if (getKeyJsonValueFromContainer(entry, "completed", 9, &part) != NULL)
+		known++;
+	if (getKeyJsonValueFromContainer(entry, "partial", 7, &part) != NULL)
+		known++;
+	return JsonContainerSize(entry) == known;
 }
 
 static void
@@ -306,7 +327,7 @@ edit_import(SsState *state, void *arg)
  * Import one state; answers whether it was written.
  */
 static bool
-import_state(text *state_id, const JsonbContainer *states,
+import_state(text *state_id, JsonbContainer *states,
 			 OnConflict on_conflict)
 {
 	JsonbValue	entry;
@@ -314,13 +335,14 @@ import_state(text *state_id, const JsonbContainer *states,
 	Import		import;
 
 	ss_state_id_check(state_id);
-	if (getKeyJsonValueFromContainer(unconstify(JsonbContainer *, states),
-									 VARDATA_ANY(state_id),
+	if (getKeyJsonValueFromContainer(states, VARDATA_ANY(state_id),
 									 VARSIZE_ANY_EXHDR(state_id), &entry) == NULL ||
 		entry.type != jbvBinary || !JsonContainerIsObject(entry.val.binary.data))
 		refuse_import(state_id, "its entry is not an object");
 
 	import.state_id = state_id;
+	if (!is_entry(entry.val.binary.data))
+		refuse_import(state_id, "its entry has keys other than \"completed\" and \"partial\"");
 	import.completed = imported_part(state_id, entry.val.binary.data, "completed");
 	import.partial = imported_part(state_id, entry.val.binary.data, "partial");
 	import.skip_existing = (on_conflict == CONFLICT_SKIP);
@@ -401,7 +423,7 @@ typedef struct Found
 {
 	MemoryContext context;
 	List	   *state_ids;
-} Found;
+}			Found;
 
 static void
 clear_visitor(text *state_id, HeapTuple tuple, TupleDesc desc, void *arg)

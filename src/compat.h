@@ -28,6 +28,12 @@
 #include "utils/relcache.h"
 #include "utils/tuplestore.h"
 
+/* 14 renamed the default roles */
+#if PG_VERSION_NUM < 140000
+#define ROLE_PG_READ_SERVER_FILES DEFAULT_ROLE_READ_SERVER_FILES
+#define ROLE_PG_WRITE_SERVER_FILES DEFAULT_ROLE_WRITE_SERVER_FILES
+#endif
+
 #if PG_VERSION_NUM < 150000
 #define MarkGUCPrefixReserved(prefix) EmitWarningsOnPlaceholders(prefix)
 #endif

@@ -36,7 +36,7 @@ bool
 ss_context_of(const SsValue *partition, SsValue *context)
 {
 	return ss_value_is_object(partition) &&
-		ss_object_get_literal(ss_value_container(partition), "context", context);
+		ss_object_get(ss_value_container(partition), SS_STRING("context"), context);
 }
 
 /*

@@ -80,27 +80,13 @@ walk_next(PairWalk *walk, const SsValue **key,
 	else if (!walk->present[1])
 		difference = -1;
 	else
-		difference = ss_key_compare(walk->keys[0].data, walk->keys[0].len,
-									walk->keys[1].data, walk->keys[1].len);
+		difference = ss_key_compare(&walk->keys[0], &walk->keys[1]);
 	walk->used[0] = difference <= 0;
 	walk->used[1] = difference >= 0;
 	*old = walk->used[0] ? &walk->values[0] : NULL;
 	*new = walk->used[1] ? &walk->values[1] : NULL;
 	*key = walk->used[0] ? &walk->keys[0] : &walk->keys[1];
 	return true;
-}
-
-static Datum
-text_datum(const SsValue *string)
-{
-	return PointerGetDatum(cstring_to_text_with_len(string->data, string->len));
-}
-
-static bool
-is_key(const SsValue *key, const char *literal)
-{
-	return key->len == strlen(literal) &&
-		memcmp(key->data, literal, key->len) == 0;
 }
 
 /*
@@ -116,11 +102,11 @@ add_row(DiffState *state, const SsValue *key,
 	MemoryContext caller = MemoryContextSwitchTo(state->row_context);
 
 	if (state->stream != NULL)
-		values[0] = text_datum(state->stream);
+		values[0] = PointerGetDatum(ss_value_to_text(state->stream));
 	if (state->context != NULL)
 		values[1] = JsonbPGetDatum(ss_value_to_jsonb(state->context));
 	if (key != NULL)
-		values[2] = text_datum(key);
+		values[2] = PointerGetDatum(ss_value_to_text(key));
 	if (old != NULL)
 		values[3] = JsonbPGetDatum(ss_value_to_jsonb(old));
 	if (new != NULL)
@@ -261,9 +247,9 @@ diff_bookmark(DiffState *state, const SsValue *old, const SsValue *new)
 	while (walk_next(&walk, &key, &old_value, &new_value))
 	{
 		if (same(old_value, new_value) ||
-			(state->context != NULL && is_key(key, "context")))
+			(state->context != NULL && ss_value_identical(key, SS_STRING("context"))))
 			continue;
-		if (state->context == NULL && is_key(key, "partitions") &&
+		if (state->context == NULL && ss_value_identical(key, SS_STRING("partitions")) &&
 			diff_partitions(state, old_value, new_value))
 			continue;
 		add_row(state, key, old_value, new_value);
@@ -281,8 +267,7 @@ diff_streams(DiffState *state, const SsDocument *old, const SsDocument *new)
 	walk_init(&walk, old->streams, new->streams);
 	while (walk_next(&walk, &stream, &old_value, &new_value))
 	{
-		bool		reserved = ss_document_is_reserved_key(stream->data,
-														   stream->len);
+		bool		reserved = ss_document_is_reserved_key(stream);
 
 		if (old->flat && reserved)
 			old_value = NULL;
@@ -303,8 +288,8 @@ static bool
 is_stream_key(const SsDocument *document, const SsValue *key)
 {
 	if (document->flat)
-		return !ss_document_is_reserved_key(key->data, key->len);
-	return document->streams != NULL && is_key(key, "bookmarks");
+		return !ss_document_is_reserved_key(key);
+	return document->streams != NULL && ss_value_identical(key, SS_STRING("bookmarks"));
 }
 
 /*

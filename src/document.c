@@ -18,18 +18,12 @@
  * Does this key stand beside the bookmarks in a tap state?
  */
 bool
-ss_document_is_reserved_key(const char *key, int len)
+ss_document_is_reserved_key(const SsValue *key)
 {
-	static const char *const reserved[] = {
-		"activate_versions", "bookmarks", "currently_syncing", "singer_state"
-	};
-
-	for (int i = 0; i < lengthof(reserved); i++)
-	{
-		if (strlen(reserved[i]) == len && memcmp(reserved[i], key, len) == 0)
-			return true;
-	}
-	return false;
+	return ss_value_identical(key, SS_STRING("bookmarks")) ||
+		ss_value_identical(key, SS_STRING("currently_syncing")) ||
+		ss_value_identical(key, SS_STRING("activate_versions")) ||
+		ss_value_identical(key, SS_STRING("singer_state"));
 }
 
 /*
@@ -46,16 +40,16 @@ ss_document_form(const JsonbContainer *document)
 		return SS_FORM_OTHER;
 	if (JsonContainerSize(document) == 0)
 		return SS_FORM_EMPTY;
-	if (ss_object_get_literal(document, "singer_state", &value))
+	if (ss_object_get(document, SS_STRING("singer_state"), &value))
 		return ss_value_is_object(&value) || ss_value_is_null(&value) ?
 			SS_FORM_PAYLOAD : SS_FORM_OTHER;
-	if (ss_object_get_literal(document, "bookmarks", &value))
+	if (ss_object_get(document, SS_STRING("bookmarks"), &value))
 		return SS_FORM_TAP_STATE;
 
 	ss_iterator_init(&iterator, document);
 	while (ss_iterator_next(&iterator, &key, &value))
 	{
-		if (!ss_document_is_reserved_key(key.data, key.len))
+		if (!ss_document_is_reserved_key(&key))
 			return SS_FORM_FLAT;
 	}
 	return SS_FORM_TAP_STATE;
@@ -73,7 +67,7 @@ ss_document_open(const Jsonb *document)
 	result.form = ss_document_form(&document->root);
 	if (result.form != SS_FORM_PAYLOAD)
 		result.tap_state = JB_ROOT_IS_OBJECT(document) ? &document->root : NULL;
-	else if (ss_object_get_literal(&document->root, "singer_state", &value) &&
+	else if (ss_object_get(&document->root, SS_STRING("singer_state"), &value) &&
 			 ss_value_is_object(&value))
 		result.tap_state = ss_value_container(&value);
 
@@ -82,7 +76,7 @@ ss_document_open(const Jsonb *document)
 	result.flat = ss_document_form(result.tap_state) == SS_FORM_FLAT;
 	if (result.flat)
 		result.streams = result.tap_state;
-	else if (ss_object_get_literal(result.tap_state, "bookmarks", &value) &&
+	else if (ss_object_get(result.tap_state, SS_STRING("bookmarks"), &value) &&
 			 ss_value_is_object(&value))
 		result.streams = ss_value_container(&value);
 	return result;
@@ -92,12 +86,12 @@ ss_document_open(const Jsonb *document)
  * Look up a stream.  False if it is not there.
  */
 bool
-ss_document_stream(const SsDocument *document, const char *stream, int len,
+ss_document_stream(const SsDocument *document, const SsValue *stream,
 				   SsValue *value)
 {
 	return document->streams != NULL &&
-		!(document->flat && ss_document_is_reserved_key(stream, len)) &&
-		ss_object_get(document->streams, stream, len, value);
+		!(document->flat && ss_document_is_reserved_key(stream)) &&
+		ss_object_get(document->streams, stream, value);
 }
 
 /*
@@ -110,7 +104,7 @@ ss_document_next_stream(const SsDocument *document, SsIterator *iterator,
 	while (ss_iterator_next(iterator, stream, value))
 	{
 		if (!document->flat ||
-			!ss_document_is_reserved_key(stream->data, stream->len))
+			!ss_document_is_reserved_key(stream))
 			return true;
 	}
 	return false;
@@ -123,10 +117,9 @@ static Jsonb *
 wrap(Jsonb *tap_state)
 {
 	SsEdit	   *edit = ss_edit_create(NULL, JB_FOBJECT);
-	SsValue		key = ss_value_from_string("singer_state", 12);
 	SsValue		value = ss_value_from_jsonb(tap_state);
 
-	ss_edit_change(edit, 0, true, &key, &value);
+	ss_edit_set(edit, SS_STRING("singer_state"), &value);
 	return ss_edit_finish(edit, NULL);
 }
 
@@ -142,9 +135,8 @@ unwrap(Jsonb *payload)
 				value,
 				inner;
 	SsEdit	   *edit;
-	uint32		position = 0;
 
-	if (!ss_object_get_literal(&payload->root, "singer_state", &inner) ||
+	if (!ss_object_get(&payload->root, SS_STRING("singer_state"), &inner) ||
 		!ss_value_is_object(&inner))
 		return payload;
 
@@ -155,8 +147,8 @@ unwrap(Jsonb *payload)
 		SsValue		present;
 
 		if (value.data != inner.data &&
-			!ss_object_find(edit->base, &position, key.data, key.len, &present))
-			ss_edit_change(edit, position, true, &key, &value);
+			!ss_object_get(edit->base, &key, &present))
+			ss_edit_set(edit, &key, &value);
 	}
 	return edit->nchanges == 0 ?
 		ss_value_to_jsonb(&inner) : ss_edit_finish(edit, payload);

@@ -30,10 +30,10 @@ typedef struct SsDocument
 } SsDocument;
 
 extern SsForm ss_document_form(const JsonbContainer *document);
-extern bool ss_document_is_reserved_key(const char *key, int len);
+extern bool ss_document_is_reserved_key(const SsValue *key);
 extern SsDocument ss_document_open(const Jsonb *document);
 extern bool ss_document_stream(const SsDocument *document,
-							   const char *stream, int len, SsValue *value);
+							   const SsValue *stream, SsValue *value);
 extern bool ss_document_next_stream(const SsDocument *document,
 									SsIterator *iterator,
 									SsValue *stream, SsValue *value);

@@ -120,6 +120,37 @@ ss_value_from_string(const char *string, int len)
 	return value;
 }
 
+/*
+ * A text as a JSON string.  The bytes are not copied.
+ */
+SsValue
+ss_value_from_text(const text *string)
+{
+	return ss_value_from_string(VARDATA_ANY(string), VARSIZE_ANY_EXHDR(string));
+}
+
+/*
+ * The bytes of a string as a text of its own.
+ */
+text *
+ss_value_to_text(const SsValue *value)
+{
+	return cstring_to_text_with_len(value->data, value->len);
+}
+
+/*
+ * A new container that an edit makes.
+ */
+SsValue
+ss_value_from_edit(SsEdit *edit)
+{
+	SsValue		value = {0};
+
+	value.type = JENTRY_ISCONTAINER;
+	value.edit = edit;
+	return value;
+}
+
 SsValue
 ss_value_null(void)
 {
@@ -192,26 +223,48 @@ ss_value_equal(const SsValue *a, const SsValue *b)
 }
 
 /*
+ * Would Python take it for true?  The Singer SDK skips what is not.
+ */
+bool
+ss_value_is_truthy(const SsValue *value)
+{
+	switch (value->type)
+	{
+		case JENTRY_ISSTRING:
+			return value->len > 0;
+		case JENTRY_ISNUMERIC:
+			return DatumGetBool(DirectFunctionCall2(numeric_ne,
+													PointerGetDatum(value->data),
+													DirectFunctionCall1(int4_numeric,
+																		Int32GetDatum(0))));
+		case JENTRY_ISCONTAINER:
+			return JsonContainerSize(ss_value_container(value)) > 0;
+		default:
+			return value->type == JENTRY_ISBOOL_TRUE;
+	}
+}
+
+/*
  * Order of the keys of an object: the shorter first, then by bytes.
  */
 int
-ss_key_compare(const char *a, int alen, const char *b, int blen)
+ss_key_compare(const SsValue *a, const SsValue *b)
 {
-	if (alen != blen)
-		return alen > blen ? 1 : -1;
-	return memcmp(a, b, alen);
+	if (a->len != b->len)
+		return a->len > b->len ? 1 : -1;
+	return memcmp(a->data, b->data, a->len);
 }
 
 static inline int
 compare_child_key(const JsonbContainer *object, uint32 index,
-				  const char *key, int len)
+				  const SsValue *key)
 {
-	int			child_len = getJsonbLength(object, index);
+	uint32		len = getJsonbLength(object, index);
 
-	if (child_len != len)
-		return child_len > len ? 1 : -1;
+	if (len != key->len)
+		return len > key->len ? 1 : -1;
 	return memcmp(container_data(object) + getJsonbOffset(object, index),
-				  key, len);
+				  key->data, len);
 }
 
 /*
@@ -223,7 +276,7 @@ compare_child_key(const JsonbContainer *object, uint32 index,
  */
 bool
 ss_object_find(const JsonbContainer *object, uint32 *position,
-			   const char *key, int len, SsValue *value)
+			   const SsValue *key, SsValue *value)
 {
 	uint32		count = JsonContainerSize(object);
 	uint32		low = *position;
@@ -232,7 +285,7 @@ ss_object_find(const JsonbContainer *object, uint32 *position,
 
 	while (low < high)
 	{
-		int			difference = compare_child_key(object, middle, key, len);
+		int			difference = compare_child_key(object, middle, key);
 
 		if (difference == 0)
 		{
@@ -255,13 +308,13 @@ ss_object_find(const JsonbContainer *object, uint32 *position,
  * Look up a key.  False if it is not there, or if this is no object.
  */
 bool
-ss_object_get(const JsonbContainer *object, const char *key, int len,
+ss_object_get(const JsonbContainer *object, const SsValue *key,
 			  SsValue *value)
 {
 	uint32		position = 0;
 
 	return JsonContainerIsObject(object) &&
-		ss_object_find(object, &position, key, len, value);
+		ss_object_find(object, &position, key, value);
 }
 
 /*
@@ -381,6 +434,152 @@ ss_edit_change(SsEdit *edit, uint32 position, bool inserted,
 }
 
 /*
+ * Find the change of a key.  NULL if there is none; *index is its place in the
+ * list, or where it has to go.
+ */
+static SsChange *
+find_change(const SsEdit *edit, const SsValue *key, int *index)
+{
+	for (*index = edit->nchanges; *index > 0; (*index)--)
+	{
+		SsChange   *change = &edit->changes[*index - 1];
+		int			difference = ss_key_compare(&change->key, key);
+
+		if (difference == 0)
+		{
+			(*index)--;
+			return change;
+		}
+		if (difference < 0)
+			break;
+	}
+	return NULL;
+}
+
+/*
+ * Look up a key, as the edit leaves it.
+ */
+bool
+ss_edit_get(const SsEdit *edit, const SsValue *key, SsValue *value)
+{
+	int			index;
+	SsChange   *change = find_change(edit, key, &index);
+
+	if (change == NULL)
+		return edit->base != NULL && ss_object_get(edit->base, key, value);
+	*value = change->value;
+	return !change->removed;
+}
+
+/*
+ * Set a key.  Setting what is there already is no change.
+ */
+void
+ss_edit_set(SsEdit *edit, const SsValue *key, const SsValue *value)
+{
+	int			index;
+	uint32		position = 0;
+	bool		found;
+	SsValue		old;
+	SsChange   *change = find_change(edit, key, &index);
+
+	if (change == NULL)
+	{
+		found = edit->base != NULL &&
+			ss_object_find(edit->base, &position, key, &old);
+		if (found && value->edit == NULL && ss_value_identical(&old, value))
+			return;
+		change = open_change(edit, index);
+		change->position = position;
+		change->inserted = !found;
+		change->key = *key;
+	}
+	change->removed = false;
+	change->value = *value;
+}
+
+/*
+ * Remove a key, if it is there.
+ */
+void
+ss_edit_remove(SsEdit *edit, const SsValue *key)
+{
+	int			index;
+	uint32		position = 0;
+	SsValue		old;
+	SsChange   *change = find_change(edit, key, &index);
+
+	if (change != NULL && change->inserted)
+	{
+		edit->nchanges--;
+		memmove(change, change + 1, (edit->nchanges - index) * sizeof(SsChange));
+		return;
+	}
+	if (change == NULL)
+	{
+		if (edit->base == NULL ||
+			!ss_object_find(edit->base, &position, key, &old))
+			return;
+		change = open_change(edit, index);
+		change->position = position;
+		change->key = *key;
+	}
+	change->removed = true;
+	change->value = ss_value_null();
+}
+
+/*
+ * Put a new, empty container of a kind under a key.
+ */
+SsEdit *
+ss_edit_renew(SsEdit *edit, const SsValue *key, uint32 kind)
+{
+	SsValue		value = ss_value_from_edit(ss_edit_create(NULL, kind));
+
+	ss_edit_set(edit, key, &value);
+	return value.edit;
+}
+
+/*
+ * Open the container of a kind that is under a key for changes.  If there is
+ * none, or JSON null, makes one; if something else is there, answers NULL.
+ */
+SsEdit *
+ss_edit_open(SsEdit *edit, const SsValue *key, uint32 kind)
+{
+	SsValue		value;
+	SsValue		opened;
+	int			index;
+
+	if (!ss_edit_get(edit, key, &value) || ss_value_is_null(&value))
+		return ss_edit_renew(edit, key, kind);
+	if (value.edit != NULL)
+		return value.edit->kind == kind ? value.edit : NULL;
+	if (!ss_value_is_container(&value) ||
+		(ss_value_container(&value)->header & ~JB_CMASK) != kind)
+		return NULL;
+
+	opened = ss_value_from_edit(ss_edit_create(ss_value_container(&value), kind));
+	if (find_change(edit, key, &index) != NULL)
+		opened.len = value.len;
+	ss_edit_set(edit, key, &opened);
+	return opened.edit;
+}
+
+/*
+ * Append a new object to an array.
+ */
+SsEdit *
+ss_edit_append(SsEdit *edit)
+{
+	SsValue		value = ss_value_from_edit(ss_edit_create(NULL, JB_FOBJECT));
+
+	ss_edit_change(edit, edit->base ? JsonContainerSize(edit->base) : 0, true,
+				   NULL, &value);
+	return value.edit;
+}
+
+/*
  * Does writing this edit give anything but its base?
  */
 bool
@@ -418,11 +617,9 @@ edit_growth(const SsEdit *edit)
 	{
 		const SsChange *change = &edit->changes[i];
 
-		growth += change->key.len + CHANGE_OVERHEAD;
+		growth += change->key.len + change->value.len + CHANGE_OVERHEAD;
 		if (change->value.edit != NULL)
 			growth += edit_growth(change->value.edit);
-		else
-			growth += change->value.len;
 	}
 	return growth;
 }

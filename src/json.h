@@ -17,7 +17,9 @@
 /*
  * A value as it lies in a document: type bits and data of its JEntry, without
  * padding.  Numerics and containers are aligned.  If edit is set, the value
- * is a container that is yet to be written, and data is not to be read.
+ * is a container that is yet to be written; data is not to be read then, and
+ * len is 0 if the edit's base is the child that it replaces, else the length
+ * of its base.
  */
 typedef struct SsValue
 {
@@ -75,19 +77,27 @@ typedef struct SsEdit
 #define ss_value_is_string(value) ((value)->type == JENTRY_ISSTRING)
 #define ss_value_is_null(value) ((value)->type == JENTRY_ISNULL)
 
+/* A string literal as a key or value */
+#define SS_STRING(literal) \
+	(&(const SsValue) {JENTRY_ISSTRING, sizeof(literal) - 1, "" literal, NULL})
+
 /* reading */
 extern SsValue ss_value_from_jsonb(Jsonb *jsonb);
 extern SsValue ss_value_from_string(const char *string, int len);
+extern SsValue ss_value_from_text(const text *string);
+extern SsValue ss_value_from_edit(SsEdit *edit);
+extern text *ss_value_to_text(const SsValue *value);
 extern SsValue ss_value_null(void);
 extern SsValue ss_value_empty_object(void);
 extern Jsonb *ss_value_to_jsonb(const SsValue *value);
 extern bool ss_value_identical(const SsValue *a, const SsValue *b);
 extern bool ss_value_equal(const SsValue *a, const SsValue *b);
-extern int	ss_key_compare(const char *a, int alen, const char *b, int blen);
+extern bool ss_value_is_truthy(const SsValue *value);
+extern int	ss_key_compare(const SsValue *a, const SsValue *b);
 extern bool ss_object_find(const JsonbContainer *object, uint32 *position,
-						   const char *key, int len, SsValue *value);
+						   const SsValue *key, SsValue *value);
 extern bool ss_object_get(const JsonbContainer *object,
-						  const char *key, int len, SsValue *value);
+						  const SsValue *key, SsValue *value);
 extern bool ss_array_get(const JsonbContainer *array, uint32 index,
 						 SsValue *value);
 extern void ss_iterator_init(SsIterator *iterator,
@@ -95,14 +105,18 @@ extern void ss_iterator_init(SsIterator *iterator,
 extern bool ss_iterator_next(SsIterator *iterator,
 							 SsValue *key, SsValue *value);
 
-/* a literal key */
-#define ss_object_get_literal(object, literal, value) \
-	ss_object_get(object, "" literal "", sizeof(literal) - 1, value)
-
 /* changing */
 extern SsEdit *ss_edit_create(const JsonbContainer *base, uint32 kind);
 extern void ss_edit_change(SsEdit *edit, uint32 position, bool inserted,
 						   const SsValue *key, const SsValue *value);
+extern bool ss_edit_get(const SsEdit *edit, const SsValue *key,
+						SsValue *value);
+extern void ss_edit_set(SsEdit *edit, const SsValue *key,
+						const SsValue *value);
+extern void ss_edit_remove(SsEdit *edit, const SsValue *key);
+extern SsEdit *ss_edit_open(SsEdit *edit, const SsValue *key, uint32 kind);
+extern SsEdit *ss_edit_renew(SsEdit *edit, const SsValue *key, uint32 kind);
+extern SsEdit *ss_edit_append(SsEdit *edit);
 extern bool ss_edit_is_change(const SsEdit *edit);
 extern Jsonb *ss_edit_finish(SsEdit *edit, Jsonb *document);
 

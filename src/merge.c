@@ -107,8 +107,7 @@ merge_partitions(SsEdit *edit, const JsonbContainer *patch)
 static bool
 is_partitions_key(const SsValue *key)
 {
-	return key != NULL && key->len == 10 &&
-		memcmp(key->data, "partitions", 10) == 0;
+	return key != NULL && ss_value_identical(key, SS_STRING("partitions"));
 }
 
 /*
@@ -118,28 +117,32 @@ static void
 merge_value(SsEdit *edit, uint32 position, const SsValue *key,
 			const SsValue *old, const SsValue *new, bool by_context)
 {
-	SsValue		merged = *new;
+	SsEdit	   *child = NULL;
+	SsValue		merged;
 
 	if (ss_value_identical(old, new) || is_empty_object(new))
 		return;
 
 	if (ss_value_is_object(old) && ss_value_is_object(new))
 	{
-		merged.edit = ss_edit_create(ss_value_container(old), JB_FOBJECT);
-		merge_object(merged.edit, ss_value_container(new), by_context);
-		if (merged.edit->nchanges == 0)
-			return;
+		child = ss_edit_create(ss_value_container(old), JB_FOBJECT);
+		merge_object(child, ss_value_container(new), by_context);
 	}
 	else if (by_context && is_partitions_key(key) &&
 			 ss_value_is_array(old) && ss_value_is_array(new))
 	{
-		merged.edit = ss_edit_create(ss_value_container(old), JB_FARRAY);
-		if (!merge_partitions(merged.edit, ss_value_container(new)))
-			merged.edit = NULL;
-		else if (merged.edit->nchanges == 0)
-			return;
+		child = ss_edit_create(ss_value_container(old), JB_FARRAY);
+		if (!merge_partitions(child, ss_value_container(new)))
+			child = NULL;
 	}
-	ss_edit_change(edit, position, false, key, &merged);
+
+	if (child == NULL)
+		ss_edit_change(edit, position, false, key, new);
+	else if (child->nchanges > 0)
+	{
+		merged = ss_value_from_edit(child);
+		ss_edit_change(edit, position, false, key, &merged);
+	}
 }
 
 /*
@@ -159,7 +162,7 @@ merge_object(SsEdit *edit, const JsonbContainer *patch, bool by_context)
 	ss_iterator_init(&iterator, patch);
 	while (ss_iterator_next(&iterator, &key, &new))
 	{
-		if (ss_object_find(edit->base, &position, key.data, key.len, &old))
+		if (ss_object_find(edit->base, &position, &key, &old))
 			merge_value(edit, position++, &key, &old, &new, by_context);
 		else
 			ss_edit_change(edit, position, true, &key, &new);

@@ -29,10 +29,20 @@ typedef enum SsPlan
 	SS_PLAN_LEASE_RENEW,
 	SS_PLAN_LEASE_RELEASE,
 	SS_PLAN_LEASE_BREAK,
+	SS_PLAN_RUN_READ,
+	SS_PLAN_RUN_OF_SESSION,
+	SS_PLAN_RUN_BURY,
+	SS_PLAN_RUN_INSERT,
+	SS_PLAN_RUN_HEARTBEAT,
+	SS_PLAN_RUN_LOCK,
+	SS_PLAN_RUN_COUNT,
+	SS_PLAN_RUN_FINISH,
 	SS_PLAN_COUNT
 } SsPlan;
 
 extern SPIPlanPtr ss_plan_get(SsPlan plan);
+extern int	ss_plan_begin(SPIPlanPtr plan);
+extern void ss_plan_end(int level);
 extern uint64 ss_plan_execute(SsPlan plan, const Datum *values,
 							  const char *nulls, bool read_only);
 extern Jsonb *ss_plan_jsonb(MemoryContext context, HeapTuple tuple,

@@ -53,7 +53,7 @@ init_key(ScanKey key, AttrNumber attno, text *value)
 }
 
 /*
- * Look up the row with the primary key (name, state_id).  Calls "reader" with
+ * Look up the rows whose primary key is or begins with (name, state_id).  Calls "reader" with
  * the newest version that is committed or ours; answers a transaction that
  * has inserted, updated or deleted the row and has not ended, or
  * InvalidTransactionId.

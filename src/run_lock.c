@@ -124,8 +124,13 @@ release_companion(const LOCKTAG *run)
 	(void) hash_search(companions, &key, HASH_REMOVE, NULL);
 }
 
-static bool
-release(const LOCKTAG *tag)
+/*
+ * Let go of the run lock with this tag once.  Reads no catalogs and does not
+ * fail, so it may be called while a transaction ends.  Answers false if this
+ * session does not hold it.
+ */
+bool
+ss_run_lock_release_tag(const LOCKTAG *tag)
 {
 	if (!ss_claim_is_own(tag))
 		return false;
@@ -146,7 +151,7 @@ ss_run_lock_release(text *state_id)
 	LOCKTAG		tag;
 
 	ss_claim_tag(&tag, ss_namespace_current(), state_id, SS_LOCK_CLASS_RUN);
-	return release(&tag);
+	return ss_run_lock_release_tag(&tag);
 }
 
 /*
@@ -233,7 +238,7 @@ singer_state_release_all_locks(PG_FUNCTION_ARGS)
 			release_companion(&run);
 			continue;
 		}
-		while (release(&run))
+		while (ss_run_lock_release_tag(&run))
 			;
 		count++;
 	}

@@ -164,6 +164,7 @@ singer_state_merge(PG_FUNCTION_ARGS)
 	patch.by_context = ss_flag_arg(fcinfo, 5, "by_context");
 	patch.document = ss_document_arg(fcinfo, 1, "partial_state",
 									 patch.conform);
+	write.allow_empty = true;	/* merging takes nothing away */
 
 	PG_RETURN_INT64(ss_store_write(&write, edit_merge, &patch));
 }
@@ -197,6 +198,7 @@ singer_state_update(PG_FUNCTION_ARGS)
 	patch.document = parts.partial ? parts.partial : ss_document_empty();
 	patch.conform = validate;
 	patch.by_context = false;
+	write.allow_empty = true;
 	PG_RETURN_INT64(ss_store_write(&write, edit_merge, &patch));
 }
 
@@ -369,6 +371,7 @@ singer_state_merge_from(PG_FUNCTION_ARGS)
 
 	PreventCommandIfReadOnly("merge_from()");
 	ss_write_init(&write, "merge_from", ss_state_id_arg(fcinfo, 1));
+	write.allow_empty = true;
 	ss_claim_write(&claim, write.state_id, NULL, false);
 	SPI_connect();
 	ss_state_read(source_id, false, &source);

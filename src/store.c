@@ -197,7 +197,8 @@ check_conditions(const SsWrite *write, const SsState *state)
 	if (write->must_not_exist && state->exists)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNIQUE_VIOLATION),
-				 errmsg("state \"%s\" exists", id)));
+				 errmsg("state \"%s\" exists", id),
+				 errhint("Overwrite it on purpose, or choose another state id.")));
 }
 
 /*
@@ -237,6 +238,11 @@ replace(const SsWrite *write, const SsState *old, const SsState *new)
 	values[5] = TimestampTzGetDatum(old->updated_at);
 	nulls[2] = new->completed ? ' ' : 'n';
 	nulls[3] = new->partial ? ' ' : 'n';
+
+	if (new->completed != NULL && new->completed != old->completed)
+		ss_document_check_size(values[2]);
+	if (new->partial != NULL && new->partial != old->partial)
+		ss_document_check_size(values[3]);
 
 	if (ss_trigger_write(write->operation, plan, values, nulls) == 0)
 		return 0;

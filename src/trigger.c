@@ -28,6 +28,7 @@
 #include "commands/async.h"
 #include "commands/trigger.h"
 #include "miscadmin.h"
+#include "row_probe.h"
 #include "settings.h"
 #include "state_id.h"
 #include "trigger.h"
@@ -153,13 +154,10 @@ check_part(StateTuple *row, int column)
 {
 	Jsonb	   *document;
 
-	if (row->nulls[column])
+	if (row->nulls[column] || current_operation != NULL)
 		return;
 
 	ss_document_check_size(row->values[column]);
-	if (current_operation != NULL)
-		return;
-
 	document = DatumGetJsonbP(row->values[column]);
 	ss_document_check_kind(document);
 	row->nulls[column] = (ss_document_normalize(document) == NULL);
@@ -242,8 +240,30 @@ last_version(Relation relation, const StateTuple *row)
 	return version;
 }
 
+static void
+note_row(HeapTuple tuple, TupleDesc desc, void *arg)
+{
+	*(bool *) arg = true;
+}
+
 /*
- * Put the row that a change replaces into the history.
+ * Does a state have history, from a time when some was kept?
+ */
+static bool
+has_history(const StateTuple *row)
+{
+	bool		found = false;
+
+	(void) ss_row_probe(ss_row_table("state_history"),
+						DatumGetTextPP(row->values[STATE_NAMESPACE]),
+						DatumGetTextPP(row->values[STATE_STATE_ID]),
+						note_row, &found);
+	return found;
+}
+
+/*
+ * Put the row that a change replaces into the history, and take out what is
+ * over the limit.
  */
 static void
 keep_history(Relation relation, const StateTuple *row, const char *operation)
@@ -253,7 +273,7 @@ keep_history(Relation relation, const StateTuple *row, const char *operation)
 	Oid			userid;
 	int			context;
 
-	if (ss_history_limit == 0)
+	if (ss_history_limit == 0 && !has_history(row))
 		return;
 
 	for (int i = 0; i < STATE_NCOLUMNS; i++)
@@ -268,8 +288,9 @@ keep_history(Relation relation, const StateTuple *row, const char *operation)
 
 	become_owner(relation, &userid, &context);
 	SPI_connect();
-	ss_plan_execute(SS_PLAN_HISTORY_INSERT, values, nulls, false);
-	if (ss_history_limit > 0)
+	if (ss_history_limit != 0)
+		ss_plan_execute(SS_PLAN_HISTORY_INSERT, values, nulls, false);
+	if (ss_history_limit >= 0)
 	{
 		values[2] = Int64GetDatum(ss_history_limit);
 		ss_plan_execute(SS_PLAN_HISTORY_PRUNE, values, NULL, false);
@@ -289,6 +310,16 @@ form(HeapTuple tuple, TupleDesc desc, StateTuple *row)
 									 row->values, row->nulls);
 }
 
+static int64
+next_version(int64 version)
+{
+	if (version == PG_INT64_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("version out of range")));
+	return version + 1;
+}
+
 /*
  * A new state: its version goes on from its history.  A version that came
  * with the row is kept if it is higher, so that a restored dump keeps its
@@ -305,7 +336,7 @@ before_insert(Relation relation, HeapTuple tuple)
 	if (row.nulls[STATE_NAMESPACE] || row.nulls[STATE_STATE_ID])
 		return tuple;			/* the table's constraints refuse it */
 
-	version = last_version(relation, &row) + 1;
+	version = next_version(last_version(relation, &row));
 	if (!row.nulls[STATE_VERSION])
 		version = Max(version, DatumGetInt64(row.values[STATE_VERSION]));
 	row.values[STATE_VERSION] = Int64GetDatum(version);
@@ -333,7 +364,7 @@ before_update(Relation relation, HeapTuple oldtuple, HeapTuple newtuple)
 	if (!same_key(&old, &new) &&
 		!new.nulls[STATE_NAMESPACE] && !new.nulls[STATE_STATE_ID])
 		version = Max(version, last_version(relation, &new));
-	new.values[STATE_VERSION] = Int64GetDatum(version + 1);
+	new.values[STATE_VERSION] = Int64GetDatum(next_version(version));
 	new.nulls[STATE_VERSION] = false;
 
 	/* the clock may stand still or go back; updated_at does not */

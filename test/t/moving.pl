@@ -5,7 +5,7 @@ use strict;
 use warnings;
 
 use FindBin;
-use lib "$FindBin::RealBin/lib";
+use lib $FindBin::RealBin;
 use Cwd;
 use PostgreSQL::Test::Utils;
 use SingerStateTest;
@@ -69,7 +69,8 @@ sub write_file
 	return;
 }
 
-my $states = q{SELECT state_id, completed_state, partial_state
+my $states = q{SELECT state_id, nullif(completed_state, '{}'),
+		nullif(partial_state, '{}')
 	FROM singer_state.states ORDER BY state_id COLLATE "C"};
 
 # Meltano's table, with columns of either kind
@@ -155,23 +156,33 @@ recipe_gives('Moving in: From a file of `meltano state export`', '',
 like(slurp_file('states.json'), qr/\A\{.*\}\n?\z/s,
 	'the file holds one document and nothing else');
 
-recipe_gives(
-	q{Moving out: To Meltano's system database},
-	"$some;" . q{
-	CREATE TABLE state (
-		state_id varchar PRIMARY KEY,
-		updated_at timestamp,
-		partial_state varchar,
-		completed_state varchar);
-	INSERT INTO state (state_id, completed_state) VALUES ('a', '{}'), ('z', '{"mine": 1}')},
-	q{SELECT state_id, completed_state::jsonb, partial_state::jsonb,
-		updated_at IS NOT NULL
-	FROM state ORDER BY 1},
-	join("\n",
-		q(a|{"singer_state": {"bookmarks": {"it's": {"id": 1}}}}|{"singer_state": {"bookmarks": {"x": {"id": 2}}}}|t),
-		'b|{"singer_state": {"bookmarks": {"users": {"id": 18446744073709551616}}}}|{}|t',
-		'c|{}|{"singer_state": {"bookmarks": {"users": {"id": 3}}}}|t',
-		'z|{"mine": 1}||f'));
+# Meltano's table again, with columns of either kind; for json the recipe
+# says what to replace.
+my $out = q{Moving out: To Meltano's system database};
+foreach my $type ('varchar', 'json')
+{
+	local $recipe{$out} = $recipe{$out};
+	$recipe{$out} =~ s/::text/::json/g if $type eq 'json';
+	recipe_gives(
+		$out,
+		"$some;" . qq{
+		CREATE TABLE state (
+			state_id varchar PRIMARY KEY,
+			updated_at timestamp,
+			partial_state $type,
+			completed_state $type);
+		INSERT INTO state (state_id, completed_state)
+		VALUES ('a', '{}'), ('z', '{"mine": 1}')},
+		q{SELECT state_id, completed_state::jsonb, partial_state::jsonb,
+			updated_at IS NOT NULL
+		FROM state ORDER BY 1},
+		join("\n",
+			q(a|{"singer_state": {"bookmarks": {"it's": {"id": 1}}}}|{"singer_state": {"bookmarks": {"x": {"id": 2}}}}|t),
+			'b|{"singer_state": {"bookmarks": {"users": {"id": 18446744073709551616}}}}|{}|t',
+			'c|{}|{"singer_state": {"bookmarks": {"users": {"id": 3}}}}|t',
+			'z|{"mine": 1}||f'),
+		"to Meltano's table, columns $type");
+}
 
 foreach my $case (
 	[ '{"singer_state": {"bookmarks": {"users": {"id": 1}}}}', 'payload' ],

@@ -7,7 +7,7 @@ use warnings;
 use File::Basename;
 use File::Spec;
 use FindBin;
-use lib "$FindBin::RealBin/lib";
+use lib $FindBin::RealBin;
 use SingerStateTest;
 use Test::More;
 
@@ -125,7 +125,7 @@ foreach my $scalar ('1', 'true', 'null', '"text"', '"{\"bookmarks\": {}}"')
 	{
 		fails_with($node,
 			"SELECT singer_state.set('scalar', '$scalar'$flags)",
-			'22023', qr/object/, "$scalar$flags is refused");
+			'22023', qr/object|JSON string/, "$scalar$flags is refused");
 	}
 }
 

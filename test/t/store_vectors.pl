@@ -10,7 +10,7 @@ use strict;
 use warnings;
 
 use FindBin;
-use lib "$FindBin::RealBin/lib";
+use lib $FindBin::RealBin;
 use SingerStateTest;
 use Test::More;
 
