@@ -426,6 +426,9 @@ singer_state_state_notify(PG_FUNCTION_ARGS)
 	bool		deleted;
 
 	check_called_as_trigger(fcinfo, "state_notify");
+	if (!ss_notify)
+		return PointerGetDatum(NULL);
+
 	deleted = TRIGGER_FIRED_BY_DELETE(trigdata->tg_event);
 	deform(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ?
 		   trigdata->tg_newtuple : trigdata->tg_trigtuple,
