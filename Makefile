@@ -59,6 +59,10 @@ REGRESS_OPTS = --load-extension=singer_state
 ISOLATION_SPECS = \
 	bulk-bulk \
 	different-ids \
+	lock-deadlock \
+	lock-lease \
+	lock-lock \
+	lock-write \
 	merge-clear \
 	merge-import \
 	merge-merge \
