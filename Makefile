@@ -44,6 +44,8 @@ REGRESS = \
 	export_import \
 	forms \
 	history \
+	leases \
+	locks \
 	messages \
 	namespaces \
 	patterns \
