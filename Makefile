@@ -5,12 +5,15 @@ EXTVERSION = $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" singer_state.co
 
 MODULE_big = singer_state
 OBJS = \
+	src/bookmark.o \
+	src/compare.o \
 	src/context.o \
 	src/diff.o \
 	src/document.o \
 	src/json.o \
 	src/merge.o \
 	src/module.o \
+	src/progress.o \
 	src/settings.o
 PGFILEDESC = "singer_state - state of Singer pipelines"
 
