@@ -91,12 +91,12 @@ open_progress(SsEdit *bookmark, bool is_sorted)
 Jsonb *
 ss_state_increment(Jsonb *state, const SsValue *stream,
 				   const SsValue *replication_key, const SsValue *value,
-				   const SsValue *context, const SsIncrement *how)
+				   const SsValue *context, const SsIncrement * how)
 {
 	SsStateEdit edit = ss_state_edit(state);
 	SsEdit	   *progress =
-		open_progress(ss_state_edit_bookmark(&edit, stream, context),
-					  how->is_sorted);
+	open_progress(ss_state_edit_bookmark(&edit, stream, context),
+				  how->is_sorted);
 	SsValue		old;
 
 	if (ss_value_is_null(value))
@@ -211,7 +211,10 @@ singer_state_increment_state(PG_FUNCTION_ARGS)
 	const SsValue *context = ss_argument_context(fcinfo, 6);
 	SsValue		value = record_value(&record, &key);
 
-	/* partitions that several contexts share are not sorted, even if these are */
+	/*
+	 * partitions that several contexts share are not sorted, even if these
+	 * are
+	 */
 	if (!PG_ARGISNULL(7))
 	{
 		context = filter_context(context, PG_GETARG_ARRAYTYPE_P(7));
@@ -235,7 +238,7 @@ singer_state_increment_agg_transition(PG_FUNCTION_ARGS)
 				key,
 				value;
 	bool		is_timestamp = PG_NARGS() > 3 && !PG_ARGISNULL(3) &&
-		PG_GETARG_BOOL(3);
+	PG_GETARG_BOOL(3);
 
 	if (!PG_ARGISNULL(1))
 	{
@@ -282,7 +285,7 @@ finalize_bookmark(SsEdit *bookmark, bool is_timestamp)
 				value,
 				signpost;
 	bool		has_signpost = ss_edit_get(bookmark, SIGNPOST, &signpost) &&
-		ss_value_is_truthy(&signpost);
+	ss_value_is_truthy(&signpost);
 
 	if (ss_edit_get(bookmark, PROGRESS_MARKERS, &markers) &&
 		ss_value_is_object(&markers) &&
@@ -695,7 +698,7 @@ singer_state_get_replication_key_signpost(PG_FUNCTION_ARGS)
 {
 	struct pg_tm tm;
 	fsec_t		fsec;
-	char		text[64];
+	char text[	64];
 	SsValue		value;
 
 	if (PG_ARGISNULL(0) || !PG_GETARG_BOOL(0))
@@ -710,7 +713,7 @@ singer_state_get_replication_key_signpost(PG_FUNCTION_ARGS)
 			 tm.tm_year, tm.tm_mon, tm.tm_mday,
 			 tm.tm_hour, tm.tm_min, tm.tm_sec);
 	if (fsec != 0)
-		snprintf(text + strlen(text), sizeof(text) - strlen(text), ".%06d",
+		snprintf(text +strlen(text), sizeof(text) - strlen(text), ".%06d",
 				 (int) fsec);
 	strlcat(text, "+00:00", sizeof(text));
 	value = ss_value_from_string(text, strlen(text));
