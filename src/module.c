@@ -7,6 +7,9 @@
  */
 #include "singer_state.h"
 
+#include "lease.h"
+#include "run_session.h"
+#include "run_tally.h"
 #include "settings.h"
 
 PG_MODULE_MAGIC;
@@ -17,4 +20,7 @@ void
 _PG_init(void)
 {
 	ss_settings_init();
+	ss_lease_init();
+	ss_run_session_init();
+	ss_tally_init();
 }

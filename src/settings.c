@@ -105,7 +105,7 @@ ss_settings_init(void)
 
 	DefineCustomIntVariable("singer_state.lease_ttl",
 							"Time that a lease lasts unless it is renewed.",
-							NULL,
+							"After it anybody may take the lease; the old holder's token is fenced out then.",
 							&ss_lease_ttl, 300, INT_MIN, INT_MAX,
 							PGC_USERSET, GUC_UNIT_S,
 							check_lease_ttl, NULL, NULL);

@@ -1,0 +1,14 @@
+/*-------------------------------------------------------------------------
+ *
+ * lease.h
+ *	  Leases: run locks that live in a table.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SINGER_STATE_LEASE_H
+#define SINGER_STATE_LEASE_H
+
+extern void ss_lease_refuse(text *state_id, const char *action) pg_attribute_noreturn();
+extern void ss_lease_init(void);
+
+#endif							/* SINGER_STATE_LEASE_H */

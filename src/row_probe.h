@@ -1,0 +1,21 @@
+/*-------------------------------------------------------------------------
+ *
+ * row_probe.h
+ *	  A look at a row that sees what other transactions have not committed.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SINGER_STATE_ROW_PROBE_H
+#define SINGER_STATE_ROW_PROBE_H
+
+#include "access/htup.h"
+#include "access/tupdesc.h"
+
+/* Called with the row while its table is open */
+typedef void (*SsRowReader) (HeapTuple tuple, TupleDesc desc, void *arg);
+
+extern Oid	ss_row_table(const char *name);
+extern TransactionId ss_row_probe(Oid table, text *name, text *state_id,
+								  SsRowReader reader, void *arg);
+
+#endif							/* SINGER_STATE_ROW_PROBE_H */

@@ -1,0 +1,447 @@
+/*-------------------------------------------------------------------------
+ *
+ * trigger.c
+ *	  The row triggers of the state table, which keep its invariants for every
+ *	  writer, a person's plain UPDATE included:
+ *
+ *	  - a version grows by one with each change, and goes on where it ended
+ *		when a state is deleted and created again, as long as its history is
+ *		kept; updated_at advances with it;
+ *	  - the row that a change replaces goes to the history, which is cut to
+ *		singer_state.history_limit;
+ *	  - an UPDATE that changes neither names nor documents changes nothing;
+ *	  - documents are objects or arrays within the size limit, and an empty
+ *		object is kept as NULL.
+ *
+ * History is written as the owner of the table, so that those who may write
+ * states can neither alter it nor forge it.  For the same reason the triggers
+ * refuse to work on any table but ours.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "singer_state.h"
+
+#include "access/detoast.h"
+#include "access/htup_details.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_collation.h"
+#include "commands/async.h"
+#include "commands/trigger.h"
+#include "miscadmin.h"
+#include "row_probe.h"
+#include "settings.h"
+#include "state_id.h"
+#include "trigger.h"
+#include "utils/json.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/timestamp.h"
+#include "validate.h"
+
+/* Columns of singer_state.state */
+#define STATE_NAMESPACE 0
+#define STATE_STATE_ID 1
+#define STATE_PARTIAL 2
+#define STATE_COMPLETED 3
+#define STATE_VERSION 4
+#define STATE_UPDATED_AT 5
+#define STATE_NCOLUMNS 6
+
+PG_FUNCTION_INFO_V1(singer_state_state_trigger);
+PG_FUNCTION_INFO_V1(singer_state_state_notify);
+
+typedef struct StateTuple
+{
+	Datum		values[STATE_NCOLUMNS];
+	bool		nulls[STATE_NCOLUMNS];
+} StateTuple;
+
+/*
+ * Name of the function that is writing, for the history.  NULL when somebody
+ * writes to the table directly.
+ */
+static const char *current_operation = NULL;
+
+/*
+ * Run a statement that writes to the state table, on behalf of the function
+ * of the given name.  Its documents must have been checked, and be known to
+ * differ from what they replace.
+ */
+uint64
+ss_trigger_write(const char *operation, SsPlan plan,
+				 const Datum *values, const char *nulls)
+{
+	const char *outer = current_operation;
+	uint64		processed;
+
+	current_operation = operation;
+	PG_TRY();
+	{
+		processed = ss_plan_execute(plan, values, nulls, false);
+	}
+	PG_FINALLY();
+	{
+		current_operation = outer;
+	}
+	PG_END_TRY();
+
+	return processed;
+}
+
+/*
+ * Are two documents the same bytes?  Equality of jsonb would not do, since
+ * 1.0 and 1 are equal to it.
+ *
+ * Toasted values are compared by pointer and by size before anything is
+ * detoasted.
+ */
+bool
+ss_document_datum_equal(Datum a, bool a_null, Datum b, bool b_null)
+{
+	struct varlena *left;
+	struct varlena *right;
+	bool		result;
+
+	if (a_null || b_null)
+		return a_null && b_null;
+	if (DatumGetPointer(a) == DatumGetPointer(b))
+		return true;
+	if (toast_raw_datum_size(a) != toast_raw_datum_size(b))
+		return false;
+
+	left = PG_DETOAST_DATUM_PACKED(a);
+	right = PG_DETOAST_DATUM_PACKED(b);
+	result = memcmp(VARDATA_ANY(left), VARDATA_ANY(right),
+					VARSIZE_ANY_EXHDR(left)) == 0;
+	if ((Pointer) left != DatumGetPointer(a))
+		pfree(left);
+	if ((Pointer) right != DatumGetPointer(b))
+		pfree(right);
+	return result;
+}
+
+static void
+check_called_as_trigger(FunctionCallInfo fcinfo, const char *name)
+{
+	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+	Relation	relation;
+
+	if (!CALLED_AS_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"%s\" was not called by trigger manager",
+						name)));
+
+	relation = trigdata->tg_relation;
+	if (!TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) ||
+		strcmp(RelationGetRelationName(relation), "state") != 0 ||
+		RelationGetNamespace(relation) != get_namespace_oid(SS_SCHEMA, false))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"%s\" serves table \"%s.state\" only",
+						name, SS_SCHEMA)));
+}
+
+static void
+deform(HeapTuple tuple, TupleDesc desc, StateTuple *row)
+{
+	for (int i = 0; i < STATE_NCOLUMNS; i++)
+		row->values[i] = heap_getattr(tuple, i + 1, desc, &row->nulls[i]);
+}
+
+static void
+check_part(StateTuple *row, int column)
+{
+	Jsonb	   *document;
+
+	if (row->nulls[column] || current_operation != NULL)
+		return;
+
+	ss_document_check_size(row->values[column]);
+	document = DatumGetJsonbP(row->values[column]);
+	ss_document_check_kind(document);
+	row->nulls[column] = (ss_document_normalize(document) == NULL);
+}
+
+/*
+ * What the functions check before they write, for the direct writer.
+ */
+static void
+check_row(StateTuple *row)
+{
+	if (!row->nulls[STATE_NAMESPACE])
+		ss_namespace_check(DatumGetTextPP(row->values[STATE_NAMESPACE]));
+	if (!row->nulls[STATE_STATE_ID])
+		ss_state_id_check(DatumGetTextPP(row->values[STATE_STATE_ID]));
+	check_part(row, STATE_PARTIAL);
+	check_part(row, STATE_COMPLETED);
+}
+
+static bool
+same_key(const StateTuple *a, const StateTuple *b)
+{
+	for (int i = STATE_NAMESPACE; i <= STATE_STATE_ID; i++)
+	{
+		if (a->nulls[i] || b->nulls[i] ||
+			!DatumGetBool(DirectFunctionCall2Coll(texteq, C_COLLATION_OID,
+												  a->values[i], b->values[i])))
+			return false;
+	}
+	return true;
+}
+
+static bool
+same_content(const StateTuple *a, const StateTuple *b)
+{
+	return same_key(a, b) &&
+		ss_document_datum_equal(a->values[STATE_PARTIAL], a->nulls[STATE_PARTIAL],
+								b->values[STATE_PARTIAL], b->nulls[STATE_PARTIAL]) &&
+		ss_document_datum_equal(a->values[STATE_COMPLETED], a->nulls[STATE_COMPLETED],
+								b->values[STATE_COMPLETED], b->nulls[STATE_COMPLETED]);
+}
+
+/*
+ * Run statements as the owner of the history, as the server does for
+ * referential integrity.  An error on the way leaves it to the end of the
+ * transaction to restore the caller.
+ */
+static void
+become_owner(Relation relation, Oid *userid, int *context)
+{
+	GetUserIdAndSecContext(userid, context);
+	SetUserIdAndSecContext(relation->rd_rel->relowner,
+						   *context | SECURITY_LOCAL_USERID_CHANGE |
+						   SECURITY_NOFORCE_RLS);
+}
+
+/*
+ * The highest version that the history of a state knows, or 0.
+ */
+static int64
+last_version(Relation relation, const StateTuple *row)
+{
+	Oid			userid;
+	int			context;
+	bool		isnull;
+	int64		version = 0;
+
+	become_owner(relation, &userid, &context);
+	SPI_connect();
+	if (ss_plan_execute(SS_PLAN_HISTORY_LAST, row->values, NULL, false) == 1)
+	{
+		Datum		value = SPI_getbinval(SPI_tuptable->vals[0],
+										  SPI_tuptable->tupdesc, 1, &isnull);
+
+		if (!isnull)
+			version = DatumGetInt64(value);
+	}
+	SPI_finish();
+	SetUserIdAndSecContext(userid, context);
+	return version;
+}
+
+static void
+note_row(HeapTuple tuple, TupleDesc desc, void *arg)
+{
+	*(bool *) arg = true;
+}
+
+/*
+ * Does a state have history, from a time when some was kept?
+ */
+static bool
+has_history(const StateTuple *row)
+{
+	bool		found = false;
+
+	(void) ss_row_probe(ss_row_table("state_history"),
+						DatumGetTextPP(row->values[STATE_NAMESPACE]),
+						DatumGetTextPP(row->values[STATE_STATE_ID]),
+						note_row, &found);
+	return found;
+}
+
+/*
+ * Put the row that a change replaces into the history, and take out what is
+ * over the limit.
+ */
+static void
+keep_history(Relation relation, const StateTuple *row, const char *operation)
+{
+	Datum		values[9];
+	char		nulls[9];
+	Oid			userid;
+	int			context;
+
+	if (ss_history_limit == 0 && !has_history(row))
+		return;
+
+	for (int i = 0; i < STATE_NCOLUMNS; i++)
+	{
+		values[i] = row->values[i];
+		nulls[i] = row->nulls[i] ? 'n' : ' ';
+	}
+	values[6] = CStringGetTextDatum(current_operation ? current_operation : operation);
+	values[7] = CStringGetTextDatum(GetUserNameFromId(GetUserId(), false));
+	values[8] = CStringGetTextDatum(application_name ? application_name : "");
+	memset(nulls + 6, ' ', 3);
+
+	become_owner(relation, &userid, &context);
+	SPI_connect();
+	if (ss_history_limit != 0)
+		ss_plan_execute(SS_PLAN_HISTORY_INSERT, values, nulls, false);
+	if (ss_history_limit >= 0)
+	{
+		values[2] = Int64GetDatum(ss_history_limit);
+		ss_plan_execute(SS_PLAN_HISTORY_PRUNE, values, NULL, false);
+	}
+	SPI_finish();
+	SetUserIdAndSecContext(userid, context);
+}
+
+static HeapTuple
+form(HeapTuple tuple, TupleDesc desc, StateTuple *row)
+{
+	int			columns[STATE_NCOLUMNS];
+
+	for (int i = 0; i < STATE_NCOLUMNS; i++)
+		columns[i] = i + 1;
+	return heap_modify_tuple_by_cols(tuple, desc, STATE_NCOLUMNS, columns,
+									 row->values, row->nulls);
+}
+
+static int64
+next_version(int64 version)
+{
+	if (version == PG_INT64_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("version out of range")));
+	return version + 1;
+}
+
+/*
+ * A new state: its version goes on from its history.  A version that came
+ * with the row is kept if it is higher, so that a restored dump keeps its
+ * versions, whichever table is loaded first.
+ */
+static HeapTuple
+before_insert(Relation relation, HeapTuple tuple)
+{
+	StateTuple	row;
+	int64		version;
+
+	deform(tuple, RelationGetDescr(relation), &row);
+	check_row(&row);
+	if (row.nulls[STATE_NAMESPACE] || row.nulls[STATE_STATE_ID])
+		return tuple;			/* the table's constraints refuse it */
+
+	version = next_version(last_version(relation, &row));
+	if (!row.nulls[STATE_VERSION])
+		version = Max(version, DatumGetInt64(row.values[STATE_VERSION]));
+	row.values[STATE_VERSION] = Int64GetDatum(version);
+	row.nulls[STATE_VERSION] = false;
+	return form(tuple, RelationGetDescr(relation), &row);
+}
+
+static HeapTuple
+before_update(Relation relation, HeapTuple oldtuple, HeapTuple newtuple)
+{
+	StateTuple	old;
+	StateTuple	new;
+	int64		version;
+	TimestampTz now = GetCurrentTimestamp();
+
+	deform(oldtuple, RelationGetDescr(relation), &old);
+	deform(newtuple, RelationGetDescr(relation), &new);
+	check_row(&new);
+	if (current_operation == NULL && same_content(&old, &new))
+		return NULL;
+
+	keep_history(relation, &old, "UPDATE");
+
+	version = DatumGetInt64(old.values[STATE_VERSION]);
+	if (!same_key(&old, &new) &&
+		!new.nulls[STATE_NAMESPACE] && !new.nulls[STATE_STATE_ID])
+		version = Max(version, last_version(relation, &new));
+	new.values[STATE_VERSION] = Int64GetDatum(next_version(version));
+	new.nulls[STATE_VERSION] = false;
+
+	/* the clock may stand still or go back; updated_at does not */
+	now = Max(now, DatumGetTimestampTz(old.values[STATE_UPDATED_AT]) + 1);
+	new.values[STATE_UPDATED_AT] = TimestampTzGetDatum(now);
+	new.nulls[STATE_UPDATED_AT] = false;
+	return form(newtuple, RelationGetDescr(relation), &new);
+}
+
+static HeapTuple
+before_delete(Relation relation, HeapTuple tuple)
+{
+	StateTuple	row;
+
+	deform(tuple, RelationGetDescr(relation), &row);
+	keep_history(relation, &row, "DELETE");
+	return tuple;
+}
+
+/*
+ * BEFORE INSERT OR UPDATE OR DELETE, for each row.
+ */
+Datum
+singer_state_state_trigger(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+	HeapTuple	result;
+
+	check_called_as_trigger(fcinfo, "state_trigger");
+	if (!TRIGGER_FIRED_BEFORE(trigdata->tg_event))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"%s\" must be fired before row",
+						"state_trigger")));
+
+	if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
+		result = before_insert(trigdata->tg_relation, trigdata->tg_trigtuple);
+	else if (TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
+		result = before_update(trigdata->tg_relation, trigdata->tg_trigtuple,
+							   trigdata->tg_newtuple);
+	else
+		result = before_delete(trigdata->tg_relation, trigdata->tg_trigtuple);
+
+	return PointerGetDatum(result);
+}
+
+/*
+ * AFTER INSERT OR UPDATE OR DELETE, for each row, while singer_state.notify
+ * is on: NOTIFY with namespace, state id and version as JSON.  The version of
+ * a deleted state is null.  The limits on names keep the payload under the
+ * server's 8000 bytes, even if each byte is escaped.
+ */
+Datum
+singer_state_state_notify(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+	StateTuple	row;
+	StringInfoData payload;
+	bool		deleted;
+
+	check_called_as_trigger(fcinfo, "state_notify");
+	deleted = TRIGGER_FIRED_BY_DELETE(trigdata->tg_event);
+	deform(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ?
+		   trigdata->tg_newtuple : trigdata->tg_trigtuple,
+		   RelationGetDescr(trigdata->tg_relation), &row);
+
+	initStringInfo(&payload);
+	appendStringInfoString(&payload, "{\"namespace\": ");
+	escape_json(&payload, TextDatumGetCString(row.values[STATE_NAMESPACE]));
+	appendStringInfoString(&payload, ", \"state_id\": ");
+	escape_json(&payload, TextDatumGetCString(row.values[STATE_STATE_ID]));
+	if (deleted)
+		appendStringInfoString(&payload, ", \"version\": null}");
+	else
+		appendStringInfo(&payload, ", \"version\": " INT64_FORMAT "}",
+						 DatumGetInt64(row.values[STATE_VERSION]));
+	Async_Notify("singer_state", payload.data);
+
+	return PointerGetDatum(NULL);
+}

@@ -1,0 +1,2 @@
+\set id random(:first, :first + 99)
+SELECT singer_state.get(:id);

@@ -1,0 +1,3 @@
+\set id random(1, 100)
+INSERT INTO plain (namespace, state_id, partial_state) VALUES ('meltano', :id, :patch_a) ON CONFLICT (namespace, state_id) DO UPDATE SET partial_state = jsonb_set(plain.partial_state, '{bookmarks}', (plain.partial_state -> 'bookmarks') || (excluded.partial_state -> 'bookmarks')), version = plain.version + 1, updated_at = clock_timestamp() RETURNING version;
+INSERT INTO plain (namespace, state_id, partial_state) VALUES ('meltano', :id, :patch_b) ON CONFLICT (namespace, state_id) DO UPDATE SET partial_state = jsonb_set(plain.partial_state, '{bookmarks}', (plain.partial_state -> 'bookmarks') || (excluded.partial_state -> 'bookmarks')), version = plain.version + 1, updated_at = clock_timestamp() RETURNING version;

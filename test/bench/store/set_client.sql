@@ -1,0 +1,3 @@
+\set id random(101, 200)
+INSERT INTO plain (namespace, state_id, completed_state, partial_state) VALUES ('meltano', :id, :document_a, NULL) ON CONFLICT (namespace, state_id) DO UPDATE SET completed_state = excluded.completed_state, partial_state = excluded.partial_state, version = plain.version + 1, updated_at = clock_timestamp() RETURNING version;
+INSERT INTO plain (namespace, state_id, completed_state, partial_state) VALUES ('meltano', :id, :document_b, NULL) ON CONFLICT (namespace, state_id) DO UPDATE SET completed_state = excluded.completed_state, partial_state = excluded.partial_state, version = plain.version + 1, updated_at = clock_timestamp() RETURNING version;
