@@ -45,6 +45,7 @@ DATA = $(wildcard sql/singer_state--*.sql)
 
 REGRESS = \
 	copy_move \
+	documents \
 	export_import \
 	forms \
 	history \
