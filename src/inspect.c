@@ -121,9 +121,9 @@ add_stream(Report *report, const SsValue *bookmark)
 				context;
 	SsIterator	iterator;
 	bool		partitioned =
-		get_key(bookmark, SS_STRING("partitions"), &partitions) &&
-		ss_value_is_container(&partitions) &&
-		JsonContainerSize(ss_value_container(&partitions)) > 0;
+	get_key(bookmark, SS_STRING("partitions"), &partitions) &&
+	ss_value_is_container(&partitions) &&
+	JsonContainerSize(ss_value_container(&partitions)) > 0;
 
 	if (!partitioned || JsonContainerSize(ss_value_container(bookmark)) > 1)
 		add_bookmark(report, NULL, bookmark);
