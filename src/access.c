@@ -149,7 +149,6 @@ static const struct
 	AccessLevel level;
 	const char *command;
 }			grants[] =
-
 {
 	{ACCESS_READER, "GRANT USAGE ON SCHEMA singer_state TO %s"},
 	{ACCESS_READER, "GRANT SELECT ON ALL TABLES IN SCHEMA singer_state TO %s"},
@@ -160,6 +159,8 @@ static const struct
 	{ACCESS_ADMIN, "GRANT USAGE ON SCHEMA singer_state TO %s WITH GRANT OPTION"},
 	{ACCESS_ADMIN, "GRANT SELECT ON ALL TABLES IN SCHEMA singer_state TO %s WITH GRANT OPTION"},
 	{ACCESS_ADMIN, "GRANT INSERT, UPDATE, DELETE ON singer_state.state, singer_state.state_lock TO %s WITH GRANT OPTION"},
+	{ACCESS_ADMIN, "GRANT INSERT, UPDATE, DELETE ON singer_state.run TO %s WITH GRANT OPTION"},
+	{ACCESS_ADMIN, "GRANT INSERT ON singer_state.messages TO %s WITH GRANT OPTION"},
 	{ACCESS_ADMIN, "GRANT DELETE ON singer_state.state_history TO %s WITH GRANT OPTION"},
 	{ACCESS_ADMIN, "GRANT ALL ON ALL SEQUENCES IN SCHEMA singer_state TO %s WITH GRANT OPTION"},
 	{ACCESS_ADMIN, "GRANT ALL ON ALL FUNCTIONS IN SCHEMA singer_state TO %s WITH GRANT OPTION"},
