@@ -16,6 +16,7 @@ OBJS = \
 	src/document.o \
 	src/glob.o \
 	src/history.o \
+	src/inspect.o \
 	src/json.o \
 	src/lease.o \
 	src/lock_holder.o \
@@ -36,6 +37,7 @@ OBJS = \
 	src/state_file.o \
 	src/state_id.o \
 	src/store.o \
+	src/stored_bookmarks.o \
 	src/trigger.o \
 	src/validate.o
 PGFILEDESC = "singer_state - state of Singer pipelines"
@@ -44,6 +46,7 @@ DATA = $(wildcard sql/singer_state--*.sql)
 
 REGRESS = \
 	copy_move \
+	documents \
 	export_import \
 	forms \
 	history \

@@ -15,6 +15,7 @@
 #include "singer_state.h"
 
 #include "access/xact.h"
+#include "args.h"
 #include "catalog/pg_type.h"
 #include "compare.h"
 #include "context.h"
@@ -91,7 +92,7 @@ open_progress(SsEdit *bookmark, bool is_sorted)
 Jsonb *
 ss_state_increment(Jsonb *state, const SsValue *stream,
 				   const SsValue *replication_key, const SsValue *value,
-				   const SsValue *context, const SsIncrement * how)
+				   const SsValue *context, const SsIncrement *how)
 {
 	SsStateEdit edit = ss_state_edit(state);
 	SsEdit	   *progress =
@@ -204,9 +205,9 @@ singer_state_increment_state(PG_FUNCTION_ARGS)
 	SsValue		record = ss_argument_value(fcinfo, 2, "latest_record");
 	SsValue		key = ss_argument_string(fcinfo, 3, "replication_key");
 	SsIncrement how = {
-		.is_sorted = ss_argument_bool(fcinfo, 4, "is_sorted"),
-		.check_sorted = ss_argument_bool(fcinfo, 5, "check_sorted"),
-		.is_timestamp = ss_argument_bool(fcinfo, 8, "is_timestamp")
+		.is_sorted = ss_flag_arg(fcinfo, 4, "is_sorted"),
+		.check_sorted = ss_flag_arg(fcinfo, 5, "check_sorted"),
+		.is_timestamp = ss_flag_arg(fcinfo, 8, "is_timestamp")
 	};
 	const SsValue *context = ss_argument_context(fcinfo, 6);
 	SsValue		value = record_value(&record, &key);
@@ -449,7 +450,7 @@ singer_state_finalize_state_progress_markers(PG_FUNCTION_ARGS)
 	PG_RETURN_JSONB_P(ss_state_finalize(state,
 										PG_ARGISNULL(1) ? NULL : &stream,
 										ss_argument_context(fcinfo, 2),
-										ss_argument_bool(fcinfo, 3, "is_timestamp")));
+										ss_flag_arg(fcinfo, 3, "is_timestamp")));
 }
 
 PG_FUNCTION_INFO_V1(singer_state_reset_state_progress_markers);
@@ -596,7 +597,7 @@ singer_state_write_starting_replication_value(PG_FUNCTION_ARGS)
 	Jsonb	   *state = ss_argument_jsonb(fcinfo, 0, "state");
 	SsValue		stream = ss_argument_string(fcinfo, 1, "stream");
 	SsValue		method = ss_argument_string(fcinfo, 2, "replication_method");
-	bool		is_timestamp = ss_argument_bool(fcinfo, 5, "is_timestamp");
+	bool		is_timestamp = ss_flag_arg(fcinfo, 5, "is_timestamp");
 	SsValue		value = ss_value_null();
 	SsValue		key,
 				start_date = {0};
