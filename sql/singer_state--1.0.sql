@@ -112,21 +112,21 @@ AS 'MODULE_PATHNAME', 'singer_state_state_trigger';
 COMMENT ON FUNCTION singer_state.state_trigger() IS
 'Keeps the invariants of the table "state" for every writer: version and updated_at advance, the replaced row goes to the history, an UPDATE that changes nothing is dropped, documents are checked. Serves that table only.';
 
-CREATE FUNCTION singer_state.state_notify() RETURNS trigger
+CREATE FUNCTION singer_state.state_after() RETURNS trigger
 LANGUAGE c VOLATILE PARALLEL UNSAFE
-AS 'MODULE_PATHNAME', 'singer_state_state_notify';
-COMMENT ON FUNCTION singer_state.state_notify() IS
-'Sends NOTIFY singer_state for each change while singer_state.notify is on; the payload is {"namespace": ..., "state_id": ..., "version": ...}, version null for a deleted state. Serves the table "state" only.';
+AS 'MODULE_PATHNAME', 'singer_state_state_after';
+COMMENT ON FUNCTION singer_state.state_after() IS
+'After each change of the table "state": gives a row its version again if the insertion had to wait for one that is gone, and, while singer_state.notify is on, sends NOTIFY singer_state with {"namespace": ..., "state_id": ..., "version": ...}, version null for a deleted state. Serves that table only.';
 
 CREATE TRIGGER state_trigger BEFORE INSERT OR UPDATE OR DELETE ON singer_state.state
 FOR EACH ROW EXECUTE FUNCTION singer_state.state_trigger();
 COMMENT ON TRIGGER state_trigger ON singer_state.state IS 'Versions, history and checks, for every writer';
 
--- The library is loaded by then: the trigger above came first.
-CREATE TRIGGER state_notify AFTER INSERT OR UPDATE OR DELETE ON singer_state.state
-FOR EACH ROW WHEN (pg_catalog.current_setting('singer_state.notify', true) OPERATOR(pg_catalog.=) 'on')
-EXECUTE FUNCTION singer_state.state_notify();
-COMMENT ON TRIGGER state_notify ON singer_state.state IS 'NOTIFY for each change, while singer_state.notify is on';
+-- The function asks the setting.  A WHEN clause would, too, but the server parses
+-- and plans it anew in each statement, which costs more than the call.
+CREATE TRIGGER state_after AFTER INSERT OR UPDATE OR DELETE ON singer_state.state
+FOR EACH ROW EXECUTE FUNCTION singer_state.state_after();
+COMMENT ON TRIGGER state_after ON singer_state.state IS 'Versions of rows whose insertion had to wait; NOTIFY, while singer_state.notify is on';
 
 -- ---------------------------------------------------------------------------
 -- Documents: pure functions on jsonb
@@ -798,9 +798,4 @@ $$;
 
 -- A trusted install leaves the objects with the bootstrap superuser; whoever
 -- installs the extension is its first administrator.
-GRANT USAGE ON SCHEMA singer_state TO @extowner@ WITH GRANT OPTION;
-GRANT SELECT ON ALL TABLES IN SCHEMA singer_state TO @extowner@ WITH GRANT OPTION;
-GRANT INSERT, UPDATE, DELETE ON singer_state.state, singer_state.state_lock TO @extowner@ WITH GRANT OPTION;
-GRANT DELETE ON singer_state.state_history TO @extowner@ WITH GRANT OPTION;
-GRANT ALL ON ALL SEQUENCES IN SCHEMA singer_state TO @extowner@ WITH GRANT OPTION;
-GRANT ALL ON ALL FUNCTIONS IN SCHEMA singer_state TO @extowner@ WITH GRANT OPTION;
+SELECT singer_state.grant_access('@extowner@', 'admin');

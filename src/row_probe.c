@@ -53,10 +53,10 @@ init_key(ScanKey key, AttrNumber attno, text *value)
 }
 
 /*
- * Look up the rows whose primary key is or begins with (name, state_id).  Calls "reader" with
- * the newest version that is committed or ours; answers a transaction that
- * has inserted, updated or deleted the row and has not ended, or
- * InvalidTransactionId.
+ * Look up the rows whose primary key is, or begins with, (name, state_id), the
+ * highest key first.  Calls "reader" with each row's newest version that is
+ * committed or ours; answers a transaction that has inserted, updated or
+ * deleted one and has not ended, or InvalidTransactionId.
  */
 TransactionId
 ss_row_probe(Oid table, text *name, text *state_id,
@@ -67,6 +67,7 @@ ss_row_probe(Oid table, text *name, text *state_id,
 								   AccessShareLock);
 	TupleTableSlot *slot = table_slot_create(heap, NULL);
 	TransactionId pending = InvalidTransactionId;
+	bool		more = true;
 	SnapshotData dirty;
 	ScanKeyData keys[2];
 	IndexScanDesc scan;
@@ -77,7 +78,7 @@ ss_row_probe(Oid table, text *name, text *state_id,
 	InitDirtySnapshot(dirty);
 	scan = index_beginscan(heap, index, &dirty, NULL, 2, 0);
 	index_rescan(scan, keys, 2, NULL, 0);
-	while (index_getnext_slot(scan, ForwardScanDirection, slot))
+	while (more && index_getnext_slot(scan, BackwardScanDirection, slot))
 	{
 		/* the lookup reports each row's transaction in the snapshot */
 		if (TransactionIdIsValid(dirty.xmin))
@@ -89,7 +90,7 @@ ss_row_probe(Oid table, text *name, text *state_id,
 			bool		should_free;
 			HeapTuple	tuple = ExecFetchSlotHeapTuple(slot, false, &should_free);
 
-			reader(tuple, RelationGetDescr(heap), arg);
+			more = reader(tuple, RelationGetDescr(heap), arg);
 			if (should_free)
 				heap_freetuple(tuple);
 		}

@@ -246,8 +246,9 @@ replace(const SsWrite *write, const SsState *old, const SsState *new)
 
 	if (ss_trigger_write(write->operation, plan, values, nulls) == 0)
 		return 0;
-	return DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
-									   SPI_tuptable->tupdesc, 1, &isnull));
+	return ss_trigger_version(DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
+														  SPI_tuptable->tupdesc,
+														  1, &isnull)));
 }
 
 /*
@@ -270,7 +271,7 @@ report_hidden(text *state_id)
  * ss_store_write for a state id that the caller has claimed.
  */
 int64
-ss_store_write_claimed(const SsWrite *write, SsStateEdit edit, void *arg)
+ss_store_write_claimed(const SsWrite *write, SsStoreEdit edit, void *arg)
 {
 	SsState		seen = {0};
 	int64		version;
@@ -312,7 +313,7 @@ ss_store_write_claimed(const SsWrite *write, SsStateEdit edit, void *arg)
  * somebody else's first.
  */
 int64
-ss_store_write(const SsWrite *write, SsStateEdit edit, void *arg)
+ss_store_write(const SsWrite *write, SsStoreEdit edit, void *arg)
 {
 	SsClaim		claim;
 	int64		version;

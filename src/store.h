@@ -27,7 +27,7 @@ typedef struct SsState
  * How a state is to be changed.  The edit may be called several times, each
  * time with the state as it then is, and puts new parts in place of old ones.
  */
-typedef void (*SsStateEdit) (SsState *state, void *arg);
+typedef void (*SsStoreEdit) (SsState *state, void *arg);
 
 typedef struct SsWrite
 {
@@ -46,8 +46,8 @@ extern void ss_write_init(SsWrite *write, const char *operation,
 						  text *state_id);
 extern void ss_write_condition(SsWrite *write, FunctionCallInfo fcinfo,
 							   int if_version_argno, int token_argno);
-extern int64 ss_store_write(const SsWrite *write, SsStateEdit edit, void *arg);
-extern int64 ss_store_write_claimed(const SsWrite *write, SsStateEdit edit,
+extern int64 ss_store_write(const SsWrite *write, SsStoreEdit edit, void *arg);
+extern int64 ss_store_write_claimed(const SsWrite *write, SsStoreEdit edit,
 									void *arg);
 extern void ss_state_read(text *state_id, bool read_only, SsState *state);
 extern bool ss_state_delete(const char *operation, text *state_id,
@@ -55,6 +55,6 @@ extern bool ss_state_delete(const char *operation, text *state_id,
 extern Jsonb *ss_state_part(struct varlena *part);
 extern Jsonb *ss_state_effective(const SsState *state);
 extern Jsonb *ss_state_effective_copy(const SsState *state);
-extern void ss_state_missing(text *state_id) pg_attribute_noreturn();
+pg_noreturn extern void ss_state_missing(text *state_id);
 
 #endif							/* SINGER_STATE_STORE_H */
