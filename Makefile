@@ -7,8 +7,10 @@ MODULE_big = singer_state
 OBJS = \
 	src/access.o \
 	src/args.o \
+	src/bookmark.o \
 	src/bulk.o \
 	src/claim.o \
+	src/compare.o \
 	src/context.o \
 	src/diff.o \
 	src/document.o \
@@ -21,6 +23,7 @@ OBJS = \
 	src/message.o \
 	src/module.o \
 	src/plans.o \
+	src/progress.o \
 	src/row_probe.o \
 	src/run.o \
 	src/run_counts.o \

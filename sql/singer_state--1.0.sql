@@ -798,9 +798,4 @@ $$;
 
 -- A trusted install leaves the objects with the bootstrap superuser; whoever
 -- installs the extension is its first administrator.
-GRANT USAGE ON SCHEMA singer_state TO @extowner@ WITH GRANT OPTION;
-GRANT SELECT ON ALL TABLES IN SCHEMA singer_state TO @extowner@ WITH GRANT OPTION;
-GRANT INSERT, UPDATE, DELETE ON singer_state.state, singer_state.state_lock TO @extowner@ WITH GRANT OPTION;
-GRANT DELETE ON singer_state.state_history TO @extowner@ WITH GRANT OPTION;
-GRANT ALL ON ALL SEQUENCES IN SCHEMA singer_state TO @extowner@ WITH GRANT OPTION;
-GRANT ALL ON ALL FUNCTIONS IN SCHEMA singer_state TO @extowner@ WITH GRANT OPTION;
+SELECT singer_state.grant_access('@extowner@', 'admin');

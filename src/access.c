@@ -37,6 +37,13 @@ typedef enum AccessLevel
 	ACCESS_ADMIN
 } AccessLevel;
 
+/* A GRANT command, with the lowest level that it is for */
+typedef struct Grant
+{
+	AccessLevel level;
+	const char *command;		/* %s is the role */
+} Grant;
+
 static const char *const level_names[] = {"reader", "writer", "admin"};
 
 /*
@@ -140,17 +147,8 @@ role_arg(FunctionCallInfo fcinfo, int argno)
 	" AND (f.provolatile OPERATOR(pg_catalog.=) 's'" \
 	" OR f.provolatile OPERATOR(pg_catalog.=) $1::\"char\")"
 
-/*
- * GRANT commands, each with the lowest level that it is for; %s is the role.
- * The functions follow from the catalog.
- */
-static const struct
-{
-	AccessLevel level;
-	const char *command;
-}			grants[] =
-
-{
+/* Privileges on all but the functions, which follow from the catalog */
+static const Grant grants[] = {
 	{ACCESS_READER, "GRANT USAGE ON SCHEMA singer_state TO %s"},
 	{ACCESS_READER, "GRANT SELECT ON ALL TABLES IN SCHEMA singer_state TO %s"},
 	{ACCESS_WRITER, "GRANT INSERT, UPDATE, DELETE ON singer_state.state, singer_state.state_lock TO %s"},
@@ -160,6 +158,8 @@ static const struct
 	{ACCESS_ADMIN, "GRANT USAGE ON SCHEMA singer_state TO %s WITH GRANT OPTION"},
 	{ACCESS_ADMIN, "GRANT SELECT ON ALL TABLES IN SCHEMA singer_state TO %s WITH GRANT OPTION"},
 	{ACCESS_ADMIN, "GRANT INSERT, UPDATE, DELETE ON singer_state.state, singer_state.state_lock TO %s WITH GRANT OPTION"},
+	{ACCESS_ADMIN, "GRANT INSERT, UPDATE, DELETE ON singer_state.run TO %s WITH GRANT OPTION"},
+	{ACCESS_ADMIN, "GRANT INSERT ON singer_state.messages TO %s WITH GRANT OPTION"},
 	{ACCESS_ADMIN, "GRANT DELETE ON singer_state.state_history TO %s WITH GRANT OPTION"},
 	{ACCESS_ADMIN, "GRANT ALL ON ALL SEQUENCES IN SCHEMA singer_state TO %s WITH GRANT OPTION"},
 	{ACCESS_ADMIN, "GRANT ALL ON ALL FUNCTIONS IN SCHEMA singer_state TO %s WITH GRANT OPTION"},

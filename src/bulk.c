@@ -423,7 +423,7 @@ typedef struct Found
 {
 	MemoryContext context;
 	List	   *state_ids;
-}			Found;
+} Found;
 
 static void
 clear_visitor(text *state_id, HeapTuple tuple, TupleDesc desc, void *arg)

@@ -48,8 +48,8 @@ extern void ss_claim_write(SsClaim *claim, text *state_id,
 						   const int64 *token, bool force);
 extern bool ss_claim_exclusive(SsClaim *claim, text *state_id, int timeout);
 extern void ss_claim_release(SsClaim *claim);
-extern void ss_claim_report(SsClaim *claim) pg_attribute_noreturn();
-extern void ss_claim_report_locked(text *state_id) pg_attribute_noreturn();
+pg_noreturn extern void ss_claim_report(SsClaim *claim);
+pg_noreturn extern void ss_claim_report_locked(text *state_id);
 extern void ss_claim_tag(LOCKTAG *tag, text *name, text *state_id,
 						 uint16 lock_class);
 extern bool ss_claim_is_own(const LOCKTAG *tag);

@@ -101,4 +101,9 @@ ss_vxid_proc(VirtualTransactionId vxid)
 #endif
 }
 
+/* Before a declaration; the older servers have it after one, too. */
+#if PG_VERSION_NUM < 180000
+#define pg_noreturn pg_attribute_noreturn()
+#endif
+
 #endif							/* SINGER_STATE_COMPAT_H */

@@ -39,6 +39,47 @@ ss_context_of(const SsValue *partition, SsValue *context)
 		ss_object_get(ss_value_container(partition), SS_STRING("context"), context);
 }
 
+static void
+report_duplicate(const SsValue *context)
+{
+	Jsonb	   *jsonb = ss_value_to_jsonb(context);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("state has more than one partition for a context"),
+			 errdetail("The context is %s.",
+					   JsonbToCString(NULL, &jsonb->root, VARSIZE(jsonb))),
+			 errhint("Use check_state() to find all of them.")));
+}
+
+/*
+ * Find the partition of a context.  Errors if there are two.
+ */
+bool
+ss_context_find(const JsonbContainer *partitions, const SsValue *context,
+				uint32 *position, SsValue *partition)
+{
+	SsIterator	iterator;
+	SsValue		key,
+				candidate,
+				its_context;
+	bool		found = false;
+
+	ss_iterator_init(&iterator, partitions);
+	while (ss_iterator_next(&iterator, &key, &candidate))
+	{
+		if (!ss_context_of(&candidate, &its_context) ||
+			!ss_value_equal(&its_context, context))
+			continue;
+		if (found)
+			report_duplicate(context);
+		found = true;
+		*position = iterator.index - 1;
+		*partition = candidate;
+	}
+	return found;
+}
+
 /*
  * Equal values have equal hashes, however their numbers are written.
  */

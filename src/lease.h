@@ -8,7 +8,7 @@
 #ifndef SINGER_STATE_LEASE_H
 #define SINGER_STATE_LEASE_H
 
-extern void ss_lease_refuse(text *state_id, const char *action) pg_attribute_noreturn();
+pg_noreturn extern void ss_lease_refuse(text *state_id, const char *action);
 extern void ss_lease_init(void);
 
 #endif							/* SINGER_STATE_LEASE_H */

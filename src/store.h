@@ -55,6 +55,6 @@ extern bool ss_state_delete(const char *operation, text *state_id,
 extern Jsonb *ss_state_part(struct varlena *part);
 extern Jsonb *ss_state_effective(const SsState *state);
 extern Jsonb *ss_state_effective_copy(const SsState *state);
-extern void ss_state_missing(text *state_id) pg_attribute_noreturn();
+pg_noreturn extern void ss_state_missing(text *state_id);
 
 #endif							/* SINGER_STATE_STORE_H */

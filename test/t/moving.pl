@@ -12,7 +12,7 @@ use SingerStateTest;
 use Test::More;
 
 # The document that holds the recipes.
-use constant DOCUMENT => 'README.moving.md';
+use constant DOCUMENT => 'README.md';
 
 # SQL blocks by heading, the heading of the chapter in front.
 my %recipe;

@@ -22,13 +22,9 @@ sub pipeline
 {
 	my ($name) = @_;
 
-	for my $file ('README.md', 'README.messages.md')
-	{
-		my $path = source_path($file);
-		next unless -r $path;
-		return $1
-		  if slurp_file($path) =~ /<!-- pipeline: $name -->\n```\w+\n(.*?)```/s;
-	}
+	return $1
+	  if slurp_file(source_path('README.md')) =~
+	  /<!-- pipeline: $name -->\n```\w+\n(.*?)```/s;
 	die "the README has no pipeline $name";
 }
 
