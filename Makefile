@@ -16,6 +16,7 @@ OBJS = \
 	src/document.o \
 	src/glob.o \
 	src/history.o \
+	src/inspect.o \
 	src/json.o \
 	src/lease.o \
 	src/lock_holder.o \
@@ -44,6 +45,7 @@ DATA = $(wildcard sql/singer_state--*.sql)
 
 REGRESS = \
 	copy_move \
+	documents \
 	export_import \
 	forms \
 	history \

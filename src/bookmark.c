@@ -13,6 +13,7 @@
  */
 #include "singer_state.h"
 
+#include "args.h"
 #include "bookmark.h"
 #include "context.h"
 
@@ -21,41 +22,25 @@
  * ---------------------------------------------------------------------------
  */
 
-static void
-check_argument(FunctionCallInfo fcinfo, int n, const char *name)
-{
-	if (PG_ARGISNULL(n))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("%s must not be null", name)));
-}
-
 Jsonb *
 ss_argument_jsonb(FunctionCallInfo fcinfo, int n, const char *name)
 {
-	check_argument(fcinfo, n, name);
+	ss_require_arg(fcinfo, n, name);
 	return PG_GETARG_JSONB_P(n);
 }
 
 SsValue
 ss_argument_value(FunctionCallInfo fcinfo, int n, const char *name)
 {
-	check_argument(fcinfo, n, name);
+	ss_require_arg(fcinfo, n, name);
 	return ss_value_from_jsonb(PG_GETARG_JSONB_P(n));
 }
 
 SsValue
 ss_argument_string(FunctionCallInfo fcinfo, int n, const char *name)
 {
-	check_argument(fcinfo, n, name);
+	ss_require_arg(fcinfo, n, name);
 	return ss_value_from_text(PG_GETARG_TEXT_PP(n));
-}
-
-bool
-ss_argument_bool(FunctionCallInfo fcinfo, int n, const char *name)
-{
-	check_argument(fcinfo, n, name);
-	return PG_GETARG_BOOL(n);
 }
 
 /*

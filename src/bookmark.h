@@ -43,7 +43,6 @@ extern SsValue ss_argument_value(FunctionCallInfo fcinfo, int n,
 								 const char *name);
 extern SsValue ss_argument_string(FunctionCallInfo fcinfo, int n,
 								  const char *name);
-extern bool ss_argument_bool(FunctionCallInfo fcinfo, int n, const char *name);
 extern const SsValue *ss_argument_context(FunctionCallInfo fcinfo, int n);
 
 #endif							/* SINGER_STATE_BOOKMARK_H */

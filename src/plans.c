@@ -62,6 +62,10 @@ static const PlanSource sources[SS_PLAN_COUNT] = {
 		" RETURNING version",
 		6, {TEXTOID, TEXTOID, JSONBOID, JSONBOID, INT8OID, TIMESTAMPTZOID}
 	},
+	[SS_PLAN_STATE_RENUMBER] = {
+		"UPDATE singer_state.state SET version = $3" KEY_MATCHES,
+		3, {TEXTOID, TEXTOID, INT8OID}
+	},
 	[SS_PLAN_STATE_DELETE] = {
 		"DELETE FROM singer_state.state" KEY_MATCHES
 		" RETURNING completed_state, partial_state",
@@ -109,11 +113,6 @@ static const PlanSource sources[SS_PLAN_COUNT] = {
 		" AND h.state_id OPERATOR(pg_catalog.=) $2"
 		" ORDER BY h.version DESC OFFSET $3 LIMIT 1)",
 		3, {TEXTOID, TEXTOID, INT8OID}
-	},
-	[SS_PLAN_HISTORY_LAST] = {
-		"SELECT pg_catalog.max(version)"
-		" FROM singer_state.state_history" KEY_MATCHES,
-		2, {TEXTOID, TEXTOID}
 	},
 	[SS_PLAN_HISTORY_READ] = {
 		"SELECT completed_state, partial_state"

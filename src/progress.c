@@ -15,6 +15,7 @@
 #include "singer_state.h"
 
 #include "access/xact.h"
+#include "args.h"
 #include "catalog/pg_type.h"
 #include "compare.h"
 #include "context.h"
@@ -91,12 +92,12 @@ open_progress(SsEdit *bookmark, bool is_sorted)
 Jsonb *
 ss_state_increment(Jsonb *state, const SsValue *stream,
 				   const SsValue *replication_key, const SsValue *value,
-				   const SsValue *context, const SsIncrement *how)
+				   const SsValue *context, const SsIncrement * how)
 {
 	SsStateEdit edit = ss_state_edit(state);
 	SsEdit	   *progress =
-		open_progress(ss_state_edit_bookmark(&edit, stream, context),
-					  how->is_sorted);
+	open_progress(ss_state_edit_bookmark(&edit, stream, context),
+				  how->is_sorted);
 	SsValue		old;
 
 	if (ss_value_is_null(value))
@@ -204,14 +205,17 @@ singer_state_increment_state(PG_FUNCTION_ARGS)
 	SsValue		record = ss_argument_value(fcinfo, 2, "latest_record");
 	SsValue		key = ss_argument_string(fcinfo, 3, "replication_key");
 	SsIncrement how = {
-		.is_sorted = ss_argument_bool(fcinfo, 4, "is_sorted"),
-		.check_sorted = ss_argument_bool(fcinfo, 5, "check_sorted"),
-		.is_timestamp = ss_argument_bool(fcinfo, 8, "is_timestamp")
+		.is_sorted = ss_flag_arg(fcinfo, 4, "is_sorted"),
+		.check_sorted = ss_flag_arg(fcinfo, 5, "check_sorted"),
+		.is_timestamp = ss_flag_arg(fcinfo, 8, "is_timestamp")
 	};
 	const SsValue *context = ss_argument_context(fcinfo, 6);
 	SsValue		value = record_value(&record, &key);
 
-	/* partitions that several contexts share are not sorted, even if these are */
+	/*
+	 * partitions that several contexts share are not sorted, even if these
+	 * are
+	 */
 	if (!PG_ARGISNULL(7))
 	{
 		context = filter_context(context, PG_GETARG_ARRAYTYPE_P(7));
@@ -235,7 +239,7 @@ singer_state_increment_agg_transition(PG_FUNCTION_ARGS)
 				key,
 				value;
 	bool		is_timestamp = PG_NARGS() > 3 && !PG_ARGISNULL(3) &&
-		PG_GETARG_BOOL(3);
+	PG_GETARG_BOOL(3);
 
 	if (!PG_ARGISNULL(1))
 	{
@@ -282,7 +286,7 @@ finalize_bookmark(SsEdit *bookmark, bool is_timestamp)
 				value,
 				signpost;
 	bool		has_signpost = ss_edit_get(bookmark, SIGNPOST, &signpost) &&
-		ss_value_is_truthy(&signpost);
+	ss_value_is_truthy(&signpost);
 
 	if (ss_edit_get(bookmark, PROGRESS_MARKERS, &markers) &&
 		ss_value_is_object(&markers) &&
@@ -446,7 +450,7 @@ singer_state_finalize_state_progress_markers(PG_FUNCTION_ARGS)
 	PG_RETURN_JSONB_P(ss_state_finalize(state,
 										PG_ARGISNULL(1) ? NULL : &stream,
 										ss_argument_context(fcinfo, 2),
-										ss_argument_bool(fcinfo, 3, "is_timestamp")));
+										ss_flag_arg(fcinfo, 3, "is_timestamp")));
 }
 
 PG_FUNCTION_INFO_V1(singer_state_reset_state_progress_markers);
@@ -593,7 +597,7 @@ singer_state_write_starting_replication_value(PG_FUNCTION_ARGS)
 	Jsonb	   *state = ss_argument_jsonb(fcinfo, 0, "state");
 	SsValue		stream = ss_argument_string(fcinfo, 1, "stream");
 	SsValue		method = ss_argument_string(fcinfo, 2, "replication_method");
-	bool		is_timestamp = ss_argument_bool(fcinfo, 5, "is_timestamp");
+	bool		is_timestamp = ss_flag_arg(fcinfo, 5, "is_timestamp");
 	SsValue		value = ss_value_null();
 	SsValue		key,
 				start_date = {0};
@@ -695,7 +699,7 @@ singer_state_get_replication_key_signpost(PG_FUNCTION_ARGS)
 {
 	struct pg_tm tm;
 	fsec_t		fsec;
-	char		text[64];
+	char text[	64];
 	SsValue		value;
 
 	if (PG_ARGISNULL(0) || !PG_GETARG_BOOL(0))
@@ -710,7 +714,7 @@ singer_state_get_replication_key_signpost(PG_FUNCTION_ARGS)
 			 tm.tm_year, tm.tm_mon, tm.tm_mday,
 			 tm.tm_hour, tm.tm_min, tm.tm_sec);
 	if (fsec != 0)
-		snprintf(text + strlen(text), sizeof(text) - strlen(text), ".%06d",
+		snprintf(text +strlen(text), sizeof(text) - strlen(text), ".%06d",
 				 (int) fsec);
 	strlcat(text, "+00:00", sizeof(text));
 	value = ss_value_from_string(text, strlen(text));

@@ -87,18 +87,22 @@ begin_lookup(Lookup *lookup, Relation heap, Oid index, Snapshot snapshot,
 static bool
 next_row(Lookup *lookup)
 {
-	return index_getnext_slot(lookup->scan, ForwardScanDirection, lookup->slot);
+	return index_getnext_slot(lookup->scan, BackwardScanDirection, lookup->slot);
 }
 
-static void
+/*
+ * Answers whether the reader wants more.
+ */
+static bool
 call_reader(Lookup *lookup, Relation heap, SsRowReader reader, void *arg)
 {
 	bool		should_free;
 	HeapTuple	tuple = ExecFetchSlotHeapTuple(lookup->slot, false, &should_free);
+	bool		more = reader(tuple, RelationGetDescr(heap), arg);
 
-	reader(tuple, RelationGetDescr(heap), arg);
 	if (should_free)
 		heap_freetuple(tuple);
+	return more;
 }
 
 static void
@@ -110,10 +114,10 @@ end_lookup(Lookup *lookup)
 }
 
 /*
- * Look up the rows whose primary key is or begins with (name, state_id).
- * Calls "reader" with the newest version that is committed or ours; answers a
- * transaction that has inserted, updated or deleted the row and has not ended,
- * or InvalidTransactionId.
+ * Look up the rows whose primary key is, or begins with, (name, state_id), the
+ * highest key first.  Calls "reader" with each row's newest version that is
+ * committed or ours; answers a transaction that has inserted, updated or
+ * deleted one and has not ended, or InvalidTransactionId.
  */
 TransactionId
 ss_row_probe(Oid table, text *name, text *state_id,
@@ -121,13 +125,14 @@ ss_row_probe(Oid table, text *name, text *state_id,
 {
 	Relation	heap = table_open(table, AccessShareLock);
 	TransactionId pending = InvalidTransactionId;
+	bool		more = true;
 	SnapshotData dirty;
 	Lookup		lookup;
 
 	InitDirtySnapshot(dirty);
 	begin_lookup(&lookup, heap, RelationGetPrimaryKeyIndex(heap, false), &dirty,
 				 name, state_id);
-	while (next_row(&lookup))
+	while (more && next_row(&lookup))
 	{
 		/* the lookup reports each row's transaction in the snapshot */
 		if (TransactionIdIsValid(dirty.xmin))
@@ -135,7 +140,7 @@ ss_row_probe(Oid table, text *name, text *state_id,
 		else if (TransactionIdIsValid(dirty.xmax))
 			pending = dirty.xmax;
 		else if (reader != NULL)
-			call_reader(&lookup, heap, reader, arg);
+			more = call_reader(&lookup, heap, reader, arg);
 	}
 	end_lookup(&lookup);
 
@@ -175,7 +180,7 @@ ss_row_read(Oid table, text *name, text *state_id,
 	{
 		begin_lookup(&lookup, heap, index, GetActiveSnapshot(), name, state_id);
 		if (next_row(&lookup))
-			call_reader(&lookup, heap, reader, arg);
+			(void) call_reader(&lookup, heap, reader, arg);
 		end_lookup(&lookup);
 	}
 

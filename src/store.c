@@ -83,7 +83,7 @@ part_column(HeapTuple tuple, TupleDesc desc, int column)
 /*
  * Take a row of the table for the state, in the current memory context.
  */
-static void
+static bool
 take_row(HeapTuple row, TupleDesc desc, void *arg)
 {
 	SsState    *state = arg;
@@ -98,6 +98,7 @@ take_row(HeapTuple row, TupleDesc desc, void *arg)
 	state->updated_at = DatumGetTimestampTz(heap_getattr(tuple,
 														 SS_STATE_UPDATED_AT + 1,
 														 desc, &isnull));
+	return false;
 }
 
 /*
@@ -127,7 +128,7 @@ ss_state_read(text *state_id, bool read_only, SsState *state)
 	values[0] = PointerGetDatum(name);
 	values[1] = PointerGetDatum(state_id);
 	if (ss_plan_execute(SS_PLAN_STATE_READ, values, NULL, read_only) > 0)
-		take_row(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, state);
+		(void) take_row(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, state);
 }
 
 /*
@@ -274,8 +275,9 @@ replace(const SsWrite *write, const SsState *old, const SsState *new)
 
 	if (ss_trigger_write(write->operation, plan, values, nulls) == 0)
 		return 0;
-	return DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
-									   SPI_tuptable->tupdesc, 1, &isnull));
+	return ss_trigger_version(DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
+														  SPI_tuptable->tupdesc,
+														  1, &isnull)));
 }
 
 /*
@@ -298,7 +300,7 @@ report_hidden(text *state_id)
  * ss_store_write for a state id that the caller has claimed.
  */
 int64
-ss_store_write_claimed(const SsWrite *write, SsStateEdit edit, void *arg)
+ss_store_write_claimed(const SsWrite *write, SsStoreEdit edit, void *arg)
 {
 	SsState		seen = {0};
 	int64		version;
@@ -340,7 +342,7 @@ ss_store_write_claimed(const SsWrite *write, SsStateEdit edit, void *arg)
  * somebody else's first.
  */
 int64
-ss_store_write(const SsWrite *write, SsStateEdit edit, void *arg)
+ss_store_write(const SsWrite *write, SsStoreEdit edit, void *arg)
 {
 	SsClaim		claim;
 	int64		version;

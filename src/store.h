@@ -39,7 +39,7 @@ typedef struct SsState
  * How a state is to be changed.  The edit may be called several times, each
  * time with the state as it then is, and puts new parts in place of old ones.
  */
-typedef void (*SsStateEdit) (SsState *state, void *arg);
+typedef void (*SsStoreEdit) (SsState *state, void *arg);
 
 typedef struct SsWrite
 {
@@ -58,8 +58,8 @@ extern void ss_write_init(SsWrite *write, const char *operation,
 						  text *state_id);
 extern void ss_write_condition(SsWrite *write, FunctionCallInfo fcinfo,
 							   int if_version_argno, int token_argno);
-extern int64 ss_store_write(const SsWrite *write, SsStateEdit edit, void *arg);
-extern int64 ss_store_write_claimed(const SsWrite *write, SsStateEdit edit,
+extern int64 ss_store_write(const SsWrite *write, SsStoreEdit edit, void *arg);
+extern int64 ss_store_write_claimed(const SsWrite *write, SsStoreEdit edit,
 									void *arg);
 extern void ss_state_read(text *state_id, bool read_only, SsState *state);
 extern bool ss_state_delete(const char *operation, text *state_id,

@@ -40,7 +40,7 @@
 #include "validate.h"
 
 PG_FUNCTION_INFO_V1(singer_state_state_trigger);
-PG_FUNCTION_INFO_V1(singer_state_state_notify);
+PG_FUNCTION_INFO_V1(singer_state_state_after);
 
 typedef struct StateTuple
 {
@@ -53,6 +53,12 @@ typedef struct StateTuple
  * writes to the table directly.
  */
 static const char *current_operation = NULL;
+
+/* Is the UPDATE under way the one that renumbers a new row? */
+static bool renumbering = false;
+
+/* The version that the row inserted last was given, if it was given another */
+static int64 renumbered_version = 0;
 
 /*
  * Run a statement that writes to the state table, on behalf of the function
@@ -67,6 +73,7 @@ ss_trigger_write(const char *operation, SsPlan plan,
 	uint64		processed;
 
 	current_operation = operation;
+	renumbered_version = 0;
 	PG_TRY();
 	{
 		processed = ss_plan_execute(plan, values, nulls, false);
@@ -78,6 +85,16 @@ ss_trigger_write(const char *operation, SsPlan plan,
 	PG_END_TRY();
 
 	return processed;
+}
+
+/*
+ * The version that the row inserted by the last ss_trigger_write has, given
+ * the one that the INSERT answered.
+ */
+int64
+ss_trigger_version(int64 answered)
+{
+	return renumbered_version != 0 ? renumbered_version : answered;
 }
 
 /*
@@ -206,51 +223,29 @@ become_owner(Relation relation, Oid *userid, int *context)
 						   SECURITY_NOFORCE_RLS);
 }
 
+static bool
+read_history_version(HeapTuple tuple, TupleDesc desc, void *arg)
+{
+	bool		isnull;
+
+	*(int64 *) arg = DatumGetInt64(heap_getattr(tuple, SS_STATE_VERSION + 1,
+												desc, &isnull));
+	return false;
+}
+
 /*
  * The highest version that the history of a state knows, or 0.
  */
 static int64
-last_version(Relation relation, const StateTuple *row)
+last_version(const StateTuple *row)
 {
-	Oid			userid;
-	int			context;
-	bool		isnull;
 	int64		version = 0;
-
-	become_owner(relation, &userid, &context);
-	SPI_connect();
-	if (ss_plan_execute(SS_PLAN_HISTORY_LAST, row->values, NULL, false) == 1)
-	{
-		Datum		value = SPI_getbinval(SPI_tuptable->vals[0],
-										  SPI_tuptable->tupdesc, 1, &isnull);
-
-		if (!isnull)
-			version = DatumGetInt64(value);
-	}
-	SPI_finish();
-	SetUserIdAndSecContext(userid, context);
-	return version;
-}
-
-static void
-note_row(HeapTuple tuple, TupleDesc desc, void *arg)
-{
-	*(bool *) arg = true;
-}
-
-/*
- * Does a state have history, from a time when some was kept?
- */
-static bool
-has_history(const StateTuple *row)
-{
-	bool		found = false;
 
 	(void) ss_row_probe(ss_row_table("state_history"),
 						DatumGetTextPP(row->values[SS_STATE_NAMESPACE]),
 						DatumGetTextPP(row->values[SS_STATE_STATE_ID]),
-						note_row, &found);
-	return found;
+						read_history_version, &version);
+	return version;
 }
 
 /*
@@ -265,7 +260,7 @@ keep_history(Relation relation, const StateTuple *row, const char *operation)
 	Oid			userid;
 	int			context;
 
-	if (ss_history_limit == 0 && !has_history(row))
+	if (ss_history_limit == 0 && last_version(row) == 0)
 		return;
 
 	for (int i = 0; i < SS_STATE_NCOLUMNS; i++)
@@ -328,7 +323,7 @@ before_insert(Relation relation, HeapTuple tuple)
 	if (row.nulls[SS_STATE_NAMESPACE] || row.nulls[SS_STATE_STATE_ID])
 		return tuple;			/* the table's constraints refuse it */
 
-	version = next_version(last_version(relation, &row));
+	version = next_version(last_version(&row));
 	if (!row.nulls[SS_STATE_VERSION])
 		version = Max(version, DatumGetInt64(row.values[SS_STATE_VERSION]));
 	row.values[SS_STATE_VERSION] = Int64GetDatum(version);
@@ -346,6 +341,8 @@ before_update(Relation relation, HeapTuple oldtuple, HeapTuple newtuple)
 
 	deform(oldtuple, RelationGetDescr(relation), &old);
 	deform(newtuple, RelationGetDescr(relation), &new);
+	if (renumbering)
+		return newtuple;
 	check_row(&new);
 	if (current_operation == NULL && same_content(&old, &new))
 		return NULL;
@@ -355,7 +352,7 @@ before_update(Relation relation, HeapTuple oldtuple, HeapTuple newtuple)
 	version = DatumGetInt64(old.values[SS_STATE_VERSION]);
 	if (!same_key(&old, &new) &&
 		!new.nulls[SS_STATE_NAMESPACE] && !new.nulls[SS_STATE_STATE_ID])
-		version = Max(version, last_version(relation, &new));
+		version = Max(version, last_version(&new));
 	new.values[SS_STATE_VERSION] = Int64GetDatum(next_version(version));
 	new.nulls[SS_STATE_VERSION] = false;
 
@@ -404,39 +401,98 @@ singer_state_state_trigger(PG_FUNCTION_ARGS)
 }
 
 /*
- * AFTER INSERT OR UPDATE OR DELETE, for each row, while singer_state.notify
- * is on: NOTIFY with namespace, state id and version as JSON.  The version of
- * a deleted state is null.  The limits on names keep the payload under the
+ * Give a new row its version again, as the owner.
+ */
+static void
+renumber(Relation relation, const StateTuple *row, int64 version)
+{
+	Datum		values[3];
+	Oid			userid;
+	int			context;
+
+	values[0] = row->values[SS_STATE_NAMESPACE];
+	values[1] = row->values[SS_STATE_STATE_ID];
+	values[2] = Int64GetDatum(version);
+
+	become_owner(relation, &userid, &context);
+	SPI_connect();
+	renumbering = true;
+	PG_TRY();
+	{
+		ss_plan_execute(SS_PLAN_STATE_RENUMBER, values, NULL, false);
+	}
+	PG_FINALLY();
+	{
+		renumbering = false;
+	}
+	PG_END_TRY();
+	SPI_finish();
+	SetUserIdAndSecContext(userid, context);
+	renumbered_version = version;
+}
+
+/*
+ * The insertion may have waited in the primary key for a row that was there
+ * and is gone again, and has left history since before_insert looked.  Now
+ * that our row is there nobody can add to it.
+ */
+static bool
+after_insert(Relation relation, const StateTuple *row)
+{
+	int64		last = last_version(row);
+
+	if (last < DatumGetInt64(row->values[SS_STATE_VERSION]))
+		return false;
+	renumber(relation, row, next_version(last));
+	return true;
+}
+
+/*
+ * NOTIFY with namespace, state id and version as JSON.  The version of a
+ * deleted state is null.  The limits on names keep the payload under the
  * server's 8000 bytes, even if each byte is escaped.
  */
-Datum
-singer_state_state_notify(PG_FUNCTION_ARGS)
+static void
+notify(const StateTuple *row, bool deleted)
 {
-	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	StateTuple	row;
 	StringInfoData payload;
-	bool		deleted;
-
-	check_called_as_trigger(fcinfo, "state_notify");
-	if (!ss_notify)
-		return PointerGetDatum(NULL);
-
-	deleted = TRIGGER_FIRED_BY_DELETE(trigdata->tg_event);
-	deform(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ?
-		   trigdata->tg_newtuple : trigdata->tg_trigtuple,
-		   RelationGetDescr(trigdata->tg_relation), &row);
 
 	initStringInfo(&payload);
 	appendStringInfoString(&payload, "{\"namespace\": ");
-	escape_json(&payload, TextDatumGetCString(row.values[SS_STATE_NAMESPACE]));
+	escape_json(&payload, TextDatumGetCString(row->values[SS_STATE_NAMESPACE]));
 	appendStringInfoString(&payload, ", \"state_id\": ");
-	escape_json(&payload, TextDatumGetCString(row.values[SS_STATE_STATE_ID]));
+	escape_json(&payload, TextDatumGetCString(row->values[SS_STATE_STATE_ID]));
 	if (deleted)
 		appendStringInfoString(&payload, ", \"version\": null}");
 	else
 		appendStringInfo(&payload, ", \"version\": " INT64_FORMAT "}",
-						 DatumGetInt64(row.values[SS_STATE_VERSION]));
+						 DatumGetInt64(row->values[SS_STATE_VERSION]));
 	Async_Notify("singer_state", payload.data);
+}
 
+/*
+ * AFTER INSERT OR UPDATE OR DELETE, for each row.
+ */
+Datum
+singer_state_state_after(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+	Relation	relation;
+	StateTuple	row;
+	bool		inserted;
+
+	check_called_as_trigger(fcinfo, "state_after");
+	inserted = TRIGGER_FIRED_BY_INSERT(trigdata->tg_event);
+	if (!inserted && !ss_notify)
+		return PointerGetDatum(NULL);
+
+	relation = trigdata->tg_relation;
+	deform(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ?
+		   trigdata->tg_newtuple : trigdata->tg_trigtuple,
+		   RelationGetDescr(relation), &row);
+	if (inserted && after_insert(relation, &row))
+		return PointerGetDatum(NULL);	/* the UPDATE has notified */
+	if (ss_notify)
+		notify(&row, TRIGGER_FIRED_BY_DELETE(trigdata->tg_event));
 	return PointerGetDatum(NULL);
 }
