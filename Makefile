@@ -64,6 +64,7 @@ REGRESS_OPTS = --load-extension=singer_state
 # See below: not every server can run them
 ISOLATION_SPECS = \
 	bulk-bulk \
+	clear-create \
 	different-ids \
 	merge-clear \
 	merge-import \
