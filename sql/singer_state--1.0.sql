@@ -1251,5 +1251,7 @@ END
 $$;
 
 -- A trusted install leaves the objects with the bootstrap superuser; whoever
--- installs the extension is its first administrator.
+-- installs the extension is its first administrator.  Restoring a dump takes
+-- INSERT on every table that is dumped.
 SELECT singer_state.grant_access('@extowner@', 'admin');
+GRANT INSERT ON singer_state.state_history TO @extowner@;

@@ -36,8 +36,9 @@ typedef struct PlanSource
 
 static const PlanSource sources[SS_PLAN_COUNT] = {
 	[SS_PLAN_STATE_READ] = {
-		"SELECT completed_state, partial_state, version, updated_at"
-		" FROM singer_state.state" KEY_MATCHES,
+		/* all columns in their order, as a row of the table has them */
+		"SELECT namespace, state_id, partial_state, completed_state, version,"
+		" updated_at FROM singer_state.state" KEY_MATCHES,
 		2, {TEXTOID, TEXTOID}
 	},
 	[SS_PLAN_STATE_INSERT] = {

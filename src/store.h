@@ -10,6 +10,18 @@
 
 #include "datatype/timestamp.h"
 
+/* Columns of singer_state.state */
+enum
+{
+	SS_STATE_NAMESPACE,
+	SS_STATE_STATE_ID,
+	SS_STATE_PARTIAL,
+	SS_STATE_COMPLETED,
+	SS_STATE_VERSION,
+	SS_STATE_UPDATED_AT,
+	SS_STATE_NCOLUMNS
+};
+
 /*
  * A state as it is read, or as it is to be.  A part may be toasted; NULL
  * stands for the empty object.

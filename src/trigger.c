@@ -31,6 +31,7 @@
 #include "row_probe.h"
 #include "settings.h"
 #include "state_id.h"
+#include "store.h"
 #include "trigger.h"
 #include "utils/json.h"
 #include "utils/lsyscache.h"
@@ -38,22 +39,13 @@
 #include "utils/timestamp.h"
 #include "validate.h"
 
-/* Columns of singer_state.state */
-#define STATE_NAMESPACE 0
-#define STATE_STATE_ID 1
-#define STATE_PARTIAL 2
-#define STATE_COMPLETED 3
-#define STATE_VERSION 4
-#define STATE_UPDATED_AT 5
-#define STATE_NCOLUMNS 6
-
 PG_FUNCTION_INFO_V1(singer_state_state_trigger);
 PG_FUNCTION_INFO_V1(singer_state_state_after);
 
 typedef struct StateTuple
 {
-	Datum		values[STATE_NCOLUMNS];
-	bool		nulls[STATE_NCOLUMNS];
+	Datum		values[SS_STATE_NCOLUMNS];
+	bool		nulls[SS_STATE_NCOLUMNS];
 } StateTuple;
 
 /*
@@ -162,7 +154,7 @@ check_called_as_trigger(FunctionCallInfo fcinfo, const char *name)
 static void
 deform(HeapTuple tuple, TupleDesc desc, StateTuple *row)
 {
-	for (int i = 0; i < STATE_NCOLUMNS; i++)
+	for (int i = 0; i < SS_STATE_NCOLUMNS; i++)
 		row->values[i] = heap_getattr(tuple, i + 1, desc, &row->nulls[i]);
 }
 
@@ -186,18 +178,18 @@ check_part(StateTuple *row, int column)
 static void
 check_row(StateTuple *row)
 {
-	if (!row->nulls[STATE_NAMESPACE])
-		ss_namespace_check(DatumGetTextPP(row->values[STATE_NAMESPACE]));
-	if (!row->nulls[STATE_STATE_ID])
-		ss_state_id_check(DatumGetTextPP(row->values[STATE_STATE_ID]));
-	check_part(row, STATE_PARTIAL);
-	check_part(row, STATE_COMPLETED);
+	if (!row->nulls[SS_STATE_NAMESPACE])
+		ss_namespace_check(DatumGetTextPP(row->values[SS_STATE_NAMESPACE]));
+	if (!row->nulls[SS_STATE_STATE_ID])
+		ss_state_id_check(DatumGetTextPP(row->values[SS_STATE_STATE_ID]));
+	check_part(row, SS_STATE_PARTIAL);
+	check_part(row, SS_STATE_COMPLETED);
 }
 
 static bool
 same_key(const StateTuple *a, const StateTuple *b)
 {
-	for (int i = STATE_NAMESPACE; i <= STATE_STATE_ID; i++)
+	for (int i = SS_STATE_NAMESPACE; i <= SS_STATE_STATE_ID; i++)
 	{
 		if (a->nulls[i] || b->nulls[i] ||
 			!DatumGetBool(DirectFunctionCall2Coll(texteq, C_COLLATION_OID,
@@ -211,10 +203,10 @@ static bool
 same_content(const StateTuple *a, const StateTuple *b)
 {
 	return same_key(a, b) &&
-		ss_document_datum_equal(a->values[STATE_PARTIAL], a->nulls[STATE_PARTIAL],
-								b->values[STATE_PARTIAL], b->nulls[STATE_PARTIAL]) &&
-		ss_document_datum_equal(a->values[STATE_COMPLETED], a->nulls[STATE_COMPLETED],
-								b->values[STATE_COMPLETED], b->nulls[STATE_COMPLETED]);
+		ss_document_datum_equal(a->values[SS_STATE_PARTIAL], a->nulls[SS_STATE_PARTIAL],
+								b->values[SS_STATE_PARTIAL], b->nulls[SS_STATE_PARTIAL]) &&
+		ss_document_datum_equal(a->values[SS_STATE_COMPLETED], a->nulls[SS_STATE_COMPLETED],
+								b->values[SS_STATE_COMPLETED], b->nulls[SS_STATE_COMPLETED]);
 }
 
 /*
@@ -236,7 +228,7 @@ read_history_version(HeapTuple tuple, TupleDesc desc, void *arg)
 {
 	bool		isnull;
 
-	*(int64 *) arg = DatumGetInt64(heap_getattr(tuple, STATE_VERSION + 1,
+	*(int64 *) arg = DatumGetInt64(heap_getattr(tuple, SS_STATE_VERSION + 1,
 												desc, &isnull));
 	return false;
 }
@@ -250,8 +242,8 @@ last_version(const StateTuple *row)
 	int64		version = 0;
 
 	(void) ss_row_probe(ss_row_table("state_history"),
-						DatumGetTextPP(row->values[STATE_NAMESPACE]),
-						DatumGetTextPP(row->values[STATE_STATE_ID]),
+						DatumGetTextPP(row->values[SS_STATE_NAMESPACE]),
+						DatumGetTextPP(row->values[SS_STATE_STATE_ID]),
 						read_history_version, &version);
 	return version;
 }
@@ -271,7 +263,7 @@ keep_history(Relation relation, const StateTuple *row, const char *operation)
 	if (ss_history_limit == 0 && last_version(row) == 0)
 		return;
 
-	for (int i = 0; i < STATE_NCOLUMNS; i++)
+	for (int i = 0; i < SS_STATE_NCOLUMNS; i++)
 	{
 		values[i] = row->values[i];
 		nulls[i] = row->nulls[i] ? 'n' : ' ';
@@ -297,11 +289,11 @@ keep_history(Relation relation, const StateTuple *row, const char *operation)
 static HeapTuple
 form(HeapTuple tuple, TupleDesc desc, StateTuple *row)
 {
-	int			columns[STATE_NCOLUMNS];
+	int			columns[SS_STATE_NCOLUMNS];
 
-	for (int i = 0; i < STATE_NCOLUMNS; i++)
+	for (int i = 0; i < SS_STATE_NCOLUMNS; i++)
 		columns[i] = i + 1;
-	return heap_modify_tuple_by_cols(tuple, desc, STATE_NCOLUMNS, columns,
+	return heap_modify_tuple_by_cols(tuple, desc, SS_STATE_NCOLUMNS, columns,
 									 row->values, row->nulls);
 }
 
@@ -328,14 +320,14 @@ before_insert(Relation relation, HeapTuple tuple)
 
 	deform(tuple, RelationGetDescr(relation), &row);
 	check_row(&row);
-	if (row.nulls[STATE_NAMESPACE] || row.nulls[STATE_STATE_ID])
+	if (row.nulls[SS_STATE_NAMESPACE] || row.nulls[SS_STATE_STATE_ID])
 		return tuple;			/* the table's constraints refuse it */
 
 	version = next_version(last_version(&row));
-	if (!row.nulls[STATE_VERSION])
-		version = Max(version, DatumGetInt64(row.values[STATE_VERSION]));
-	row.values[STATE_VERSION] = Int64GetDatum(version);
-	row.nulls[STATE_VERSION] = false;
+	if (!row.nulls[SS_STATE_VERSION])
+		version = Max(version, DatumGetInt64(row.values[SS_STATE_VERSION]));
+	row.values[SS_STATE_VERSION] = Int64GetDatum(version);
+	row.nulls[SS_STATE_VERSION] = false;
 	return form(tuple, RelationGetDescr(relation), &row);
 }
 
@@ -357,17 +349,17 @@ before_update(Relation relation, HeapTuple oldtuple, HeapTuple newtuple)
 
 	keep_history(relation, &old, "UPDATE");
 
-	version = DatumGetInt64(old.values[STATE_VERSION]);
+	version = DatumGetInt64(old.values[SS_STATE_VERSION]);
 	if (!same_key(&old, &new) &&
-		!new.nulls[STATE_NAMESPACE] && !new.nulls[STATE_STATE_ID])
+		!new.nulls[SS_STATE_NAMESPACE] && !new.nulls[SS_STATE_STATE_ID])
 		version = Max(version, last_version(&new));
-	new.values[STATE_VERSION] = Int64GetDatum(next_version(version));
-	new.nulls[STATE_VERSION] = false;
+	new.values[SS_STATE_VERSION] = Int64GetDatum(next_version(version));
+	new.nulls[SS_STATE_VERSION] = false;
 
 	/* the clock may stand still or go back; updated_at does not */
-	now = Max(now, DatumGetTimestampTz(old.values[STATE_UPDATED_AT]) + 1);
-	new.values[STATE_UPDATED_AT] = TimestampTzGetDatum(now);
-	new.nulls[STATE_UPDATED_AT] = false;
+	now = Max(now, DatumGetTimestampTz(old.values[SS_STATE_UPDATED_AT]) + 1);
+	new.values[SS_STATE_UPDATED_AT] = TimestampTzGetDatum(now);
+	new.nulls[SS_STATE_UPDATED_AT] = false;
 	return form(newtuple, RelationGetDescr(relation), &new);
 }
 
@@ -418,8 +410,8 @@ renumber(Relation relation, const StateTuple *row, int64 version)
 	Oid			userid;
 	int			context;
 
-	values[0] = row->values[STATE_NAMESPACE];
-	values[1] = row->values[STATE_STATE_ID];
+	values[0] = row->values[SS_STATE_NAMESPACE];
+	values[1] = row->values[SS_STATE_STATE_ID];
 	values[2] = Int64GetDatum(version);
 
 	become_owner(relation, &userid, &context);
@@ -449,7 +441,7 @@ after_insert(Relation relation, const StateTuple *row)
 {
 	int64		last = last_version(row);
 
-	if (last < DatumGetInt64(row->values[STATE_VERSION]))
+	if (last < DatumGetInt64(row->values[SS_STATE_VERSION]))
 		return false;
 	renumber(relation, row, next_version(last));
 	return true;
@@ -467,14 +459,14 @@ notify(const StateTuple *row, bool deleted)
 
 	initStringInfo(&payload);
 	appendStringInfoString(&payload, "{\"namespace\": ");
-	escape_json(&payload, TextDatumGetCString(row->values[STATE_NAMESPACE]));
+	escape_json(&payload, TextDatumGetCString(row->values[SS_STATE_NAMESPACE]));
 	appendStringInfoString(&payload, ", \"state_id\": ");
-	escape_json(&payload, TextDatumGetCString(row->values[STATE_STATE_ID]));
+	escape_json(&payload, TextDatumGetCString(row->values[SS_STATE_STATE_ID]));
 	if (deleted)
 		appendStringInfoString(&payload, ", \"version\": null}");
 	else
 		appendStringInfo(&payload, ", \"version\": " INT64_FORMAT "}",
-						 DatumGetInt64(row->values[STATE_VERSION]));
+						 DatumGetInt64(row->values[SS_STATE_VERSION]));
 	Async_Notify("singer_state", payload.data);
 }
 
