@@ -66,6 +66,10 @@ ISOLATION_SPECS = \
 	bulk-bulk \
 	clear-create \
 	different-ids \
+	lock-deadlock \
+	lock-lease \
+	lock-lock \
+	lock-write \
 	merge-clear \
 	merge-import \
 	merge-merge \
