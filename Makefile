@@ -37,6 +37,7 @@ OBJS = \
 	src/state_file.o \
 	src/state_id.o \
 	src/store.o \
+	src/stored_bookmarks.o \
 	src/trigger.o \
 	src/validate.o
 PGFILEDESC = "singer_state - state of Singer pipelines"

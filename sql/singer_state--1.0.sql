@@ -896,6 +896,111 @@ COMMENT ON VIEW singer_state.locks IS
 -- Bookmarks of stored states
 -- ---------------------------------------------------------------------------
 
+CREATE FUNCTION singer_state.fetch_bookmark(
+	state_id text,
+	stream text,
+	key text,
+	context jsonb DEFAULT NULL
+) RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL SAFE
+AS $$
+	SELECT singer_state.get_bookmark(singer_state.get($1), $2, $3, $4)
+$$;
+COMMENT ON FUNCTION singer_state.fetch_bookmark(text, text, text, jsonb) IS
+'get_bookmark on the effective state of a stored one; NULL when there is no such state, stream, partition or key.';
+
+CREATE FUNCTION singer_state.update_bookmark(
+	state_id text,
+	stream text,
+	key text,
+	value jsonb,
+	context jsonb DEFAULT NULL,
+	token bigint DEFAULT NULL
+) RETURNS bigint
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'singer_state_update_bookmark';
+COMMENT ON FUNCTION singer_state.update_bookmark(text, text, text, jsonb, jsonb, bigint) IS
+'set_bookmark on a stored state, in one atomic write to its partial part; creates the state if absent; answers the version. Errors as those of set_bookmark (22004, 22023) and merge (55000, 55P03, 54000).';
+
+CREATE FUNCTION singer_state.advance_bookmark(
+	state_id text,
+	stream text,
+	replication_key text,
+	value jsonb,
+	context jsonb DEFAULT NULL,
+	is_sorted boolean DEFAULT true,
+	check_sorted boolean DEFAULT false,
+	is_timestamp boolean DEFAULT false,
+	token bigint DEFAULT NULL
+) RETURNS bigint
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'singer_state_advance_bookmark';
+COMMENT ON FUNCTION singer_state.advance_bookmark(text, text, text, jsonb, jsonb, boolean, boolean, boolean, bigint) IS
+'increment_state on a stored state, in one atomic write to its partial part; creates the state if absent; answers the version. A smaller value than the bookmark''s changes nothing, so that the greater stays whoever comes last; check_sorted => true makes it an error (SS001). is_sorted => false puts the value into progress markers, for finalize_bookmarks. A JSON null value is nothing. Values that do not compare: 42804.';
+
+CREATE FUNCTION singer_state.finalize_bookmarks(
+	state_id text,
+	stream text DEFAULT NULL,
+	context jsonb DEFAULT NULL,
+	is_timestamp boolean DEFAULT false,
+	token bigint DEFAULT NULL
+) RETURNS bigint
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'singer_state_finalize_bookmarks';
+COMMENT ON FUNCTION singer_state.finalize_bookmarks(text, text, jsonb, boolean, bigint) IS
+'finalize_state_progress_markers on a stored state, of all streams if stream is NULL; markers are taken out of both parts; answers the version. 02000 when there is no such state.';
+
+CREATE FUNCTION singer_state.remove_stream(
+	state_id text,
+	stream text,
+	token bigint DEFAULT NULL
+) RETURNS bigint
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'singer_state_remove_stream';
+COMMENT ON FUNCTION singer_state.remove_stream(text, text, bigint) IS
+'Takes a stream out of both parts of a stored state, so that its next run starts from the beginning; answers the version, the same if there was no such stream. 02000 when there is no such state.';
+
+CREATE FUNCTION singer_state.namespace_bookmarks() RETURNS TABLE (
+	state_id text,
+	stream text,
+	context jsonb,
+	replication_key text,
+	replication_key_value jsonb,
+	starting_replication_value jsonb,
+	signpost jsonb,
+	progress_markers jsonb,
+	resumable boolean,
+	part text,
+	updated_at timestamptz,
+	bookmark jsonb
+)
+LANGUAGE sql STABLE PARALLEL SAFE
+AS $$
+	SELECT s.state_id, b.stream, b.context, b.replication_key,
+		b.replication_key_value, b.starting_replication_value, b.signpost,
+		b.progress_markers, b.resumable, b.part, s.updated_at, b.bookmark
+	FROM singer_state.namespace_states() s
+	CROSS JOIN LATERAL (
+		SELECT e.*,
+			CASE WHEN p.stream IS NULL THEN 'completed' ELSE 'partial' END AS part
+		FROM singer_state.bookmarks(s.effective_state) e
+		LEFT JOIN (
+			SELECT DISTINCT q.stream, COALESCE(q.context, 'null') AS context
+			FROM singer_state.bookmarks(s.partial_state) q) p
+		ON p.stream OPERATOR(pg_catalog.=) e.stream
+		AND p.context OPERATOR(pg_catalog.=) COALESCE(e.context, 'null')) b
+$$;
+COMMENT ON FUNCTION singer_state.namespace_bookmarks() IS
+'The rows of the view "bookmarks". A function, so that the caller''s privileges and row security hold on every server version.';
+
+CREATE VIEW singer_state.bookmarks AS
+SELECT b.state_id, b.stream, b.context, b.replication_key,
+	b.replication_key_value, b.starting_replication_value, b.signpost,
+	b.progress_markers, b.resumable, b.part, b.updated_at, b.bookmark
+FROM singer_state.namespace_bookmarks() b;
+COMMENT ON VIEW singer_state.bookmarks IS
+'One row per stream and partition over all states of the session''s namespace: what bookmarks(effective_state) answers, which part it comes from (partial where the partial part has the stream or partition), and when the state was last written.';
+
 -- ---------------------------------------------------------------------------
 -- Messages and runs
 -- ---------------------------------------------------------------------------
@@ -1146,5 +1251,7 @@ END
 $$;
 
 -- A trusted install leaves the objects with the bootstrap superuser; whoever
--- installs the extension is its first administrator.
+-- installs the extension is its first administrator.  Restoring a dump takes
+-- INSERT on every table that is dumped.
 SELECT singer_state.grant_access('@extowner@', 'admin');
+GRANT INSERT ON singer_state.state_history TO @extowner@;

@@ -53,7 +53,32 @@ report_duplicate(const SsValue *context)
 }
 
 /*
+ * Is there a number in a value?  If not, what is equal to it is identical.
+ */
+static bool
+has_number(const SsValue *value)
+{
+	SsIterator	iterator;
+	SsValue		key,
+				child;
+
+	if (!ss_value_is_container(value))
+		return value->type == JENTRY_ISNUMERIC;
+	check_stack_depth();
+	ss_iterator_init(&iterator, ss_value_container(value));
+	while (ss_iterator_next(&iterator, &key, &child))
+	{
+		if (has_number(&child))
+			return true;
+	}
+	return false;
+}
+
+/*
  * Find the partition of a context.  Errors if there are two.
+ *
+ * All partitions have to be looked at, so this is what a change of a single
+ * one costs besides the copy.
  */
 bool
 ss_context_find(const JsonbContainer *partitions, const SsValue *context,
@@ -63,13 +88,15 @@ ss_context_find(const JsonbContainer *partitions, const SsValue *context,
 	SsValue		key,
 				candidate,
 				its_context;
+	bool		exact = !has_number(context);
 	bool		found = false;
 
 	ss_iterator_init(&iterator, partitions);
 	while (ss_iterator_next(&iterator, &key, &candidate))
 	{
 		if (!ss_context_of(&candidate, &its_context) ||
-			!ss_value_equal(&its_context, context))
+			!(exact ? ss_value_identical(&its_context, context) :
+			  ss_value_equal(&its_context, context)))
 			continue;
 		if (found)
 			report_duplicate(context);

@@ -92,7 +92,7 @@ open_progress(SsEdit *bookmark, bool is_sorted)
 Jsonb *
 ss_state_increment(Jsonb *state, const SsValue *stream,
 				   const SsValue *replication_key, const SsValue *value,
-				   const SsValue *context, const SsIncrement * how)
+				   const SsValue *context, const SsIncrement *how)
 {
 	SsStateEdit edit = ss_state_edit(state);
 	SsEdit	   *progress =
