@@ -7,13 +7,16 @@ MODULE_big = singer_state
 OBJS = \
 	src/access.o \
 	src/args.o \
+	src/bookmark.o \
 	src/bulk.o \
 	src/claim.o \
+	src/compare.o \
 	src/context.o \
 	src/diff.o \
 	src/document.o \
 	src/glob.o \
 	src/history.o \
+	src/inspect.o \
 	src/json.o \
 	src/lease.o \
 	src/lock_holder.o \
@@ -21,6 +24,7 @@ OBJS = \
 	src/message.o \
 	src/module.o \
 	src/plans.o \
+	src/progress.o \
 	src/row_probe.o \
 	src/run.o \
 	src/run_counts.o \
@@ -33,6 +37,7 @@ OBJS = \
 	src/state_file.o \
 	src/state_id.o \
 	src/store.o \
+	src/stored_bookmarks.o \
 	src/trigger.o \
 	src/validate.o
 PGFILEDESC = "singer_state - state of Singer pipelines"
@@ -41,6 +46,7 @@ DATA = $(wildcard sql/singer_state--*.sql)
 
 REGRESS = \
 	copy_move \
+	documents \
 	export_import \
 	forms \
 	history \
@@ -60,6 +66,7 @@ REGRESS_OPTS = --load-extension=singer_state
 # See below: not every server can run them
 ISOLATION_SPECS = \
 	bulk-bulk \
+	clear-create \
 	different-ids \
 	lock-deadlock \
 	lock-lease \

@@ -24,7 +24,7 @@ CREATE VIEW regress_messages.seen AS
 SELECT singer_state.begin_run('lines', lock => false) IS NOT NULL AS begun;
 
 -- Each type, in any order of keys, with white space
-SELECT line, regress_messages.try(line) FROM (VALUES
+SELECT replace(line, U&'\FEFF', '(BOM)') AS line, regress_messages.try(line) FROM (VALUES
 	(1, '{"type": "SCHEMA", "stream": "users", "schema": {"properties": {"type": {"type": "string"}}}, "key_properties": ["id"]}'),
 	(2, '{"type":"RECORD","stream":"users","record":{"id":1}}'),
 	(3, '{"record": {"type": "STATE", "value": {"type": "SCHEMA"}}, "time_extracted": "2026-01-01T00:00:00Z", "stream": "users", "type": "RECORD"}'),

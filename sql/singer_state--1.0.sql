@@ -112,11 +112,11 @@ AS 'MODULE_PATHNAME', 'singer_state_state_trigger';
 COMMENT ON FUNCTION singer_state.state_trigger() IS
 'Keeps the invariants of the table "state" for every writer: version and updated_at advance, the replaced row goes to the history, an UPDATE that changes nothing is dropped, documents are checked. Serves that table only.';
 
-CREATE FUNCTION singer_state.state_notify() RETURNS trigger
+CREATE FUNCTION singer_state.state_after() RETURNS trigger
 LANGUAGE c VOLATILE PARALLEL UNSAFE
-AS 'MODULE_PATHNAME', 'singer_state_state_notify';
-COMMENT ON FUNCTION singer_state.state_notify() IS
-'Sends NOTIFY singer_state for each change while singer_state.notify is on; the payload is {"namespace": ..., "state_id": ..., "version": ...}, version null for a deleted state. Serves the table "state" only.';
+AS 'MODULE_PATHNAME', 'singer_state_state_after';
+COMMENT ON FUNCTION singer_state.state_after() IS
+'After each change of the table "state": gives a row its version again if the insertion had to wait for one that is gone, and, while singer_state.notify is on, sends NOTIFY singer_state with {"namespace": ..., "state_id": ..., "version": ...}, version null for a deleted state. Serves that table only.';
 
 CREATE TRIGGER state_trigger BEFORE INSERT OR UPDATE OR DELETE ON singer_state.state
 FOR EACH ROW EXECUTE FUNCTION singer_state.state_trigger();
@@ -124,9 +124,9 @@ COMMENT ON TRIGGER state_trigger ON singer_state.state IS 'Versions, history and
 
 -- The function asks the setting.  A WHEN clause would, too, but the server parses
 -- and plans it anew in each statement, which costs more than the call.
-CREATE TRIGGER state_notify AFTER INSERT OR UPDATE OR DELETE ON singer_state.state
-FOR EACH ROW EXECUTE FUNCTION singer_state.state_notify();
-COMMENT ON TRIGGER state_notify ON singer_state.state IS 'NOTIFY for each change, while singer_state.notify is on';
+CREATE TRIGGER state_after AFTER INSERT OR UPDATE OR DELETE ON singer_state.state
+FOR EACH ROW EXECUTE FUNCTION singer_state.state_after();
+COMMENT ON TRIGGER state_after ON singer_state.state IS 'Versions of rows whose insertion had to wait; NOTIFY, while singer_state.notify is on';
 
 -- ---------------------------------------------------------------------------
 -- Documents: pure functions on jsonb
@@ -155,6 +155,355 @@ LANGUAGE c IMMUTABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'singer_state_diff_states';
 COMMENT ON FUNCTION singer_state.diff_states(pg_catalog.jsonb, pg_catalog.jsonb) IS
 'What changed from document a to document b: one row for each changed stream, partition and key, whatever the forms of the two. stream is NULL for what stands beside the bookmarks (currently_syncing), context is NULL outside partitions, key is NULL where a whole stream or partition without keys came, went or changed. A value that is not there is NULL, a document that is NULL has none.';
+
+CREATE FUNCTION singer_state.get_bookmark(
+	state pg_catalog.jsonb,
+	stream text,
+	key text,
+	context pg_catalog.jsonb DEFAULT NULL
+) RETURNS pg_catalog.jsonb
+LANGUAGE c IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'singer_state_get_bookmark';
+COMMENT ON FUNCTION singer_state.get_bookmark(pg_catalog.jsonb, text, text, pg_catalog.jsonb) IS
+'What a stream''s bookmark, or that of the partition with a context, has under a key; NULL if it is not there, JSON null if it is null. Never fails on a malformed state. A context matches by equality as jsonb (1 and "1" differ); NULL, null and {} mean the stream itself; two partitions with one context: 22023, the context in the DETAIL. From singer-python''s get_bookmark.';
+
+CREATE FUNCTION singer_state.set_bookmark(
+	state pg_catalog.jsonb,
+	stream text,
+	key text,
+	value pg_catalog.jsonb,
+	context pg_catalog.jsonb DEFAULT NULL
+) RETURNS pg_catalog.jsonb
+LANGUAGE c IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'singer_state_set_bookmark';
+COMMENT ON FUNCTION singer_state.set_bookmark(pg_catalog.jsonb, text, text, pg_catalog.jsonb, pg_catalog.jsonb) IS
+'Sets a key of a stream''s bookmark, or of the partition with a context; makes what is missing on the way. Answers a changed copy of the state, in the form it has. 22004 for a NULL argument without a default, 22023 if the state is no JSON object or has something else where an object has to be. A context matches by equality as jsonb (1 and "1" differ); NULL, null and {} mean the stream itself; two partitions with one context: 22023, the context in the DETAIL. From singer-python''s set_bookmark and the SDK''s write_stream_state.';
+
+CREATE FUNCTION singer_state.clear_bookmark(
+	state pg_catalog.jsonb,
+	stream text,
+	key text,
+	context pg_catalog.jsonb DEFAULT NULL
+) RETURNS pg_catalog.jsonb
+LANGUAGE c IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'singer_state_clear_bookmark';
+COMMENT ON FUNCTION singer_state.clear_bookmark(pg_catalog.jsonb, text, text, pg_catalog.jsonb) IS
+'Removes a key of a stream''s bookmark. As in singer-python, the stream is made if it is not there. Answers a changed copy of the state, in the form it has. 22004 for a NULL argument without a default, 22023 if the state is no JSON object or has something else where an object has to be. A context matches by equality as jsonb (1 and "1" differ); NULL, null and {} mean the stream itself; two partitions with one context: 22023, the context in the DETAIL.';
+
+CREATE FUNCTION singer_state.reset_stream(
+	state pg_catalog.jsonb,
+	stream text
+) RETURNS pg_catalog.jsonb
+LANGUAGE c IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'singer_state_reset_stream';
+COMMENT ON FUNCTION singer_state.reset_stream(pg_catalog.jsonb, text) IS
+'Makes a stream''s bookmark an empty object, and its version too if the state has versions: the next run reads it from the beginning. Answers a changed copy of the state, in the form it has. 22004 for a NULL argument without a default, 22023 if the state is no JSON object or has something else where an object has to be. From singer-python.';
+
+CREATE FUNCTION singer_state.clear_stream(
+	state pg_catalog.jsonb,
+	stream text
+) RETURNS pg_catalog.jsonb
+LANGUAGE c IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'singer_state_clear_stream';
+COMMENT ON FUNCTION singer_state.clear_stream(pg_catalog.jsonb, text) IS
+'Removes a stream from the bookmarks, key and all. Answers a changed copy of the state, in the form it has. 22004 for a NULL argument without a default, 22023 if the state is no JSON object or has something else where an object has to be.';
+
+CREATE FUNCTION singer_state.rename_stream(
+	state pg_catalog.jsonb,
+	stream text,
+	new_name text
+) RETURNS pg_catalog.jsonb
+LANGUAGE c IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'singer_state_rename_stream';
+COMMENT ON FUNCTION singer_state.rename_stream(pg_catalog.jsonb, text, text) IS
+'Moves a stream to a new name, in the bookmarks, the versions and currently_syncing. 22023 if there is no such stream, or one with the new name already. Answers a changed copy of the state, in the form it has. 22004 for a NULL argument without a default, 22023 if the state is no JSON object or has something else where an object has to be.';
+
+CREATE FUNCTION singer_state.get_offset(
+	state pg_catalog.jsonb,
+	stream text
+) RETURNS pg_catalog.jsonb
+LANGUAGE c IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'singer_state_get_offset';
+COMMENT ON FUNCTION singer_state.get_offset(pg_catalog.jsonb, text) IS
+'The offset object of a stream: how far a paged read had come. NULL if there is none. From singer-python.';
+
+CREATE FUNCTION singer_state.set_offset(
+	state pg_catalog.jsonb,
+	stream text,
+	offset_key text,
+	value pg_catalog.jsonb
+) RETURNS pg_catalog.jsonb
+LANGUAGE c IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'singer_state_set_offset';
+COMMENT ON FUNCTION singer_state.set_offset(pg_catalog.jsonb, text, text, pg_catalog.jsonb) IS
+'Sets a key of a stream''s offset. Answers a changed copy of the state, in the form it has. 22004 for a NULL argument without a default, 22023 if the state is no JSON object or has something else where an object has to be. From singer-python.';
+
+CREATE FUNCTION singer_state.clear_offset(
+	state pg_catalog.jsonb,
+	stream text
+) RETURNS pg_catalog.jsonb
+LANGUAGE c IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'singer_state_clear_offset';
+COMMENT ON FUNCTION singer_state.clear_offset(pg_catalog.jsonb, text) IS
+'Removes a stream''s offset. Answers a changed copy of the state, in the form it has. 22004 for a NULL argument without a default, 22023 if the state is no JSON object or has something else where an object has to be. From singer-python.';
+
+CREATE FUNCTION singer_state.get_currently_syncing(
+	state pg_catalog.jsonb
+) RETURNS text
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'singer_state_get_currently_syncing';
+COMMENT ON FUNCTION singer_state.get_currently_syncing(pg_catalog.jsonb) IS
+'The stream that was being read when the state was written; NULL if none. From singer-python.';
+
+CREATE FUNCTION singer_state.set_currently_syncing(
+	state pg_catalog.jsonb,
+	stream text
+) RETURNS pg_catalog.jsonb
+LANGUAGE c IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'singer_state_set_currently_syncing';
+COMMENT ON FUNCTION singer_state.set_currently_syncing(pg_catalog.jsonb, text) IS
+'Notes the stream that is being read; clear_currently_syncing(state) notes that none is. Answers a changed copy of the state, in the form it has. 22004 for a NULL argument without a default, 22023 if the state is no JSON object or has something else where an object has to be. From singer-python.';
+
+CREATE FUNCTION singer_state.clear_currently_syncing(
+	state pg_catalog.jsonb
+) RETURNS pg_catalog.jsonb
+LANGUAGE c IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'singer_state_clear_currently_syncing';
+COMMENT ON FUNCTION singer_state.clear_currently_syncing(pg_catalog.jsonb) IS
+'Sets currently_syncing to null: singer-python''s set_currently_syncing(state, None). Answers a changed copy of the state, in the form it has. 22004 for a NULL argument without a default, 22023 if the state is no JSON object or has something else where an object has to be.';
+
+CREATE FUNCTION singer_state.get_version(
+	state pg_catalog.jsonb,
+	stream text
+) RETURNS pg_catalog.jsonb
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'singer_state_get_version';
+COMMENT ON FUNCTION singer_state.get_version(pg_catalog.jsonb, text) IS
+'The version of a stream''s table in activate_versions; NULL if there is none. From singer-python.';
+
+CREATE FUNCTION singer_state.set_version(
+	state pg_catalog.jsonb,
+	stream text,
+	version pg_catalog.jsonb
+) RETURNS pg_catalog.jsonb
+LANGUAGE c IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'singer_state_set_version';
+COMMENT ON FUNCTION singer_state.set_version(pg_catalog.jsonb, text, pg_catalog.jsonb) IS
+'Sets the version of a stream''s table in activate_versions. Answers a changed copy of the state, in the form it has. 22004 for a NULL argument without a default, 22023 if the state is no JSON object or has something else where an object has to be. From singer-python.';
+
+CREATE FUNCTION singer_state.clear_version(
+	state pg_catalog.jsonb,
+	stream text
+) RETURNS pg_catalog.jsonb
+LANGUAGE c IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'singer_state_clear_version';
+COMMENT ON FUNCTION singer_state.clear_version(pg_catalog.jsonb, text) IS
+'Removes the version of a stream''s table from activate_versions. Answers a changed copy of the state, in the form it has. 22004 for a NULL argument without a default, 22023 if the state is no JSON object or has something else where an object has to be. From singer-python.';
+
+CREATE FUNCTION singer_state.stream_state(
+	state pg_catalog.jsonb,
+	stream text,
+	context pg_catalog.jsonb DEFAULT NULL
+) RETURNS pg_catalog.jsonb
+LANGUAGE c IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'singer_state_stream_state';
+COMMENT ON FUNCTION singer_state.stream_state(pg_catalog.jsonb, text, pg_catalog.jsonb) IS
+'The whole bookmark of a stream, or of the partition with a context; NULL if it is not there. A context matches by equality as jsonb (1 and "1" differ); NULL, null and {} mean the stream itself; two partitions with one context: 22023, the context in the DETAIL. From the SDK''s get_state_if_exists.';
+
+CREATE FUNCTION singer_state.partitions(
+	state pg_catalog.jsonb,
+	stream text
+) RETURNS pg_catalog.jsonb
+LANGUAGE c IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'singer_state_partitions';
+COMMENT ON FUNCTION singer_state.partitions(pg_catalog.jsonb, text) IS
+'The list of a stream''s partitions; NULL if it has none. From the SDK''s get_state_partitions_list.';
+
+CREATE FUNCTION singer_state.partition_context(
+	context pg_catalog.jsonb,
+	partitioning_keys text[]
+) RETURNS pg_catalog.jsonb
+LANGUAGE c IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'singer_state_partition_context';
+COMMENT ON FUNCTION singer_state.partition_context(pg_catalog.jsonb, text[]) IS
+'The part of a context that has the partitioning keys: what tells partitions apart if a stream declares state_partitioning_keys. The context itself if the keys are NULL; NULL, the stream itself, if none is left. From the SDK''s get_state_partition_context.';
+
+CREATE FUNCTION singer_state.write_starting_replication_value(
+	state pg_catalog.jsonb,
+	stream text,
+	replication_method text,
+	replication_key text DEFAULT NULL,
+	start_date text DEFAULT NULL,
+	is_timestamp boolean DEFAULT false,
+	context pg_catalog.jsonb DEFAULT NULL
+) RETURNS pg_catalog.jsonb
+LANGUAGE c IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'singer_state_write_starting_replication_value';
+COMMENT ON FUNCTION singer_state.write_starting_replication_value(pg_catalog.jsonb, text, text, text, text, boolean, pg_catalog.jsonb) IS
+'Begins a sync: writes the value that it starts from, which is the bookmark''s if it is of the same replication key, else start_date; with is_timestamp the later of the two as instants, as it was written. A value that Python takes for false (0, empty, false) does not count, as in the SDK. FULL_TABLE writes nothing; a method other than INCREMENTAL, FULL_TABLE and LOG_BASED: 22023; not a timestamp: 22023, or 42804 if it is no string. Answers a changed copy of the state, in the form it has. 22004 for a NULL argument without a default, 22023 if the state is no JSON object or has something else where an object has to be. A context matches by equality as jsonb (1 and "1" differ); NULL, null and {} mean the stream itself; two partitions with one context: 22023, the context in the DETAIL.';
+
+CREATE FUNCTION singer_state.get_starting_replication_value(
+	state pg_catalog.jsonb,
+	stream text,
+	replication_method text DEFAULT 'INCREMENTAL',
+	context pg_catalog.jsonb DEFAULT NULL
+) RETURNS pg_catalog.jsonb
+LANGUAGE c IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'singer_state_get_starting_replication_value';
+COMMENT ON FUNCTION singer_state.get_starting_replication_value(pg_catalog.jsonb, text, text, pg_catalog.jsonb) IS
+'The value that the current sync started from; NULL if there is none or the method is FULL_TABLE. A context matches by equality as jsonb (1 and "1" differ); NULL, null and {} mean the stream itself; two partitions with one context: 22023, the context in the DETAIL. From the SDK.';
+
+CREATE FUNCTION singer_state.get_starting_timestamp(
+	state pg_catalog.jsonb,
+	stream text,
+	replication_method text DEFAULT 'INCREMENTAL',
+	context pg_catalog.jsonb DEFAULT NULL
+) RETURNS timestamptz
+LANGUAGE c IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'singer_state_get_starting_timestamp';
+COMMENT ON FUNCTION singer_state.get_starting_timestamp(pg_catalog.jsonb, text, text, pg_catalog.jsonb) IS
+'The value that the current sync started from as an instant; a timestamp without zone is UTC, whatever TimeZone is. NULL if there is none; 22023 if it is no ISO 8601 timestamp, 42804 if it is no string. A context matches by equality as jsonb (1 and "1" differ); NULL, null and {} mean the stream itself; two partitions with one context: 22023, the context in the DETAIL. From the SDK.';
+
+CREATE FUNCTION singer_state.write_replication_key_signpost(
+	state pg_catalog.jsonb,
+	stream text,
+	value pg_catalog.jsonb,
+	context pg_catalog.jsonb DEFAULT NULL
+) RETURNS pg_catalog.jsonb
+LANGUAGE c IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'singer_state_write_replication_key_signpost';
+COMMENT ON FUNCTION singer_state.write_replication_key_signpost(pg_catalog.jsonb, text, pg_catalog.jsonb, pg_catalog.jsonb) IS
+'Writes the greatest value that the current sync can vouch for: finalizing caps the bookmark there. A value that Python takes for false changes nothing, as in the SDK. Answers a changed copy of the state, in the form it has. 22004 for a NULL argument without a default, 22023 if the state is no JSON object or has something else where an object has to be. A context matches by equality as jsonb (1 and "1" differ); NULL, null and {} mean the stream itself; two partitions with one context: 22023, the context in the DETAIL.';
+
+CREATE FUNCTION singer_state.get_replication_key_signpost(
+	is_timestamp boolean DEFAULT true
+) RETURNS pg_catalog.jsonb
+LANGUAGE c STABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'singer_state_get_replication_key_signpost';
+COMMENT ON FUNCTION singer_state.get_replication_key_signpost(boolean) IS
+'The signpost of a sync that begins now: the start of the transaction, in UTC, as the SDK prints it. NULL if the replication key is no timestamp.';
+
+CREATE FUNCTION singer_state.increment_state(
+	state pg_catalog.jsonb,
+	stream text,
+	latest_record pg_catalog.jsonb,
+	replication_key text,
+	is_sorted boolean DEFAULT false,
+	check_sorted boolean DEFAULT true,
+	context pg_catalog.jsonb DEFAULT NULL,
+	partitioning_keys text[] DEFAULT NULL,
+	is_timestamp boolean DEFAULT false
+) RETURNS pg_catalog.jsonb
+LANGUAGE c IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'singer_state_increment_state';
+COMMENT ON FUNCTION singer_state.increment_state(pg_catalog.jsonb, text, pg_catalog.jsonb, text, boolean, boolean, pg_catalog.jsonb, text[], boolean) IS
+'Moves a bookmark on to a record''s replication value: the bookmark itself in a sorted stream, else its progress markers, which count once the sync is finalized. A smaller value is passed over, or in a sorted stream is SS001 (both values in the message); check_sorted => false takes it. partitioning_keys keeps only those keys of the context, and such a stream is never sorted. Null changes no value. Numbers compare as numbers, strings by code point, with is_timestamp as instants; kinds that do not compare: 42804. A record without the key: 22023. Answers a changed copy of the state, in the form it has. 22004 for a NULL argument without a default, 22023 if the state is no JSON object or has something else where an object has to be. A context matches by equality as jsonb (1 and "1" differ); NULL, null and {} mean the stream itself; two partitions with one context: 22023, the context in the DETAIL. From the SDK.';
+
+CREATE FUNCTION singer_state.finalize_state_progress_markers(
+	state pg_catalog.jsonb,
+	stream text DEFAULT NULL,
+	context pg_catalog.jsonb DEFAULT NULL,
+	is_timestamp boolean DEFAULT false
+) RETURNS pg_catalog.jsonb
+LANGUAGE c IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'singer_state_finalize_state_progress_markers';
+COMMENT ON FUNCTION singer_state.finalize_state_progress_markers(pg_catalog.jsonb, text, pg_catalog.jsonb, boolean) IS
+'Ends a sync: promotes the progress markers of a bookmark to be the bookmark, not beyond its signpost, and removes markers, signpost and starting value. Without a stream, for all streams and partitions; with a stream and no context, for the stream itself and not its partitions, as in the SDK. Marker and signpost that do not compare: 42804. Answers a changed copy of the state, in the form it has. 22004 for a NULL argument without a default, 22023 if the state is no JSON object or has something else where an object has to be. A context matches by equality as jsonb (1 and "1" differ); NULL, null and {} mean the stream itself; two partitions with one context: 22023, the context in the DETAIL.';
+
+CREATE FUNCTION singer_state.reset_state_progress_markers(
+	state pg_catalog.jsonb,
+	stream text DEFAULT NULL,
+	context pg_catalog.jsonb DEFAULT NULL
+) RETURNS pg_catalog.jsonb
+LANGUAGE c IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'singer_state_reset_state_progress_markers';
+COMMENT ON FUNCTION singer_state.reset_state_progress_markers(pg_catalog.jsonb, text, pg_catalog.jsonb) IS
+'Removes the progress markers of a bookmark; without a stream, those of all streams and partitions. Answers a changed copy of the state, in the form it has. 22004 for a NULL argument without a default, 22023 if the state is no JSON object or has something else where an object has to be. A context matches by equality as jsonb (1 and "1" differ); NULL, null and {} mean the stream itself; two partitions with one context: 22023, the context in the DETAIL. From the SDK.';
+
+CREATE FUNCTION singer_state.is_state_non_resumable(
+	state pg_catalog.jsonb,
+	stream text,
+	replication_method text DEFAULT 'INCREMENTAL',
+	context pg_catalog.jsonb DEFAULT NULL
+) RETURNS boolean
+LANGUAGE c IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'singer_state_is_state_non_resumable';
+COMMENT ON FUNCTION singer_state.is_state_non_resumable(pg_catalog.jsonb, text, text, pg_catalog.jsonb) IS
+'Whether a run that stopped here has to begin the stream anew: so it is if the bookmark has progress markers, and always for FULL_TABLE. A method other than INCREMENTAL, FULL_TABLE and LOG_BASED: 22023. A context matches by equality as jsonb (1 and "1" differ); NULL, null and {} mean the stream itself; two partitions with one context: 22023, the context in the DETAIL. From the SDK.';
+
+CREATE FUNCTION singer_state.merge_transition(
+	base pg_catalog.jsonb,
+	patch pg_catalog.jsonb
+) RETURNS pg_catalog.jsonb
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'singer_state_deep_merge';
+COMMENT ON FUNCTION singer_state.merge_transition(pg_catalog.jsonb, pg_catalog.jsonb) IS
+'Step of deep_merge_agg: base with patch merged into it.';
+
+CREATE AGGREGATE singer_state.deep_merge_agg(state pg_catalog.jsonb) (
+	SFUNC = singer_state.merge_transition,
+	STYPE = pg_catalog.jsonb,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE singer_state.deep_merge_agg(pg_catalog.jsonb) IS
+'All states deep-merged, each over those before it: give an ORDER BY. NULLs are passed over; NULL if there is nothing else.';
+
+CREATE FUNCTION singer_state.increment_transition(
+	value pg_catalog.jsonb,
+	record pg_catalog.jsonb,
+	replication_key text
+) RETURNS pg_catalog.jsonb
+LANGUAGE c IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'singer_state_increment_agg_transition';
+COMMENT ON FUNCTION singer_state.increment_transition(pg_catalog.jsonb, pg_catalog.jsonb, text) IS
+'Step of increment_agg: the greater of value and what record has under replication_key.';
+
+CREATE FUNCTION singer_state.increment_combine(
+	a pg_catalog.jsonb,
+	b pg_catalog.jsonb
+) RETURNS pg_catalog.jsonb
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'singer_state_increment_agg_combine';
+COMMENT ON FUNCTION singer_state.increment_combine(pg_catalog.jsonb, pg_catalog.jsonb) IS
+'Step of increment_agg in parallel plans: the greater of two replication values. Kinds that do not compare: 42804.';
+
+CREATE AGGREGATE singer_state.increment_agg(record pg_catalog.jsonb, replication_key text) (
+	SFUNC = singer_state.increment_transition,
+	STYPE = pg_catalog.jsonb,
+	COMBINEFUNC = singer_state.increment_combine,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE singer_state.increment_agg(pg_catalog.jsonb, text) IS
+'The greatest replication value of all records, by the rules of increment_state: one pass over a batch moves a bookmark. Nulls are passed over; a record without the key: 22023, kinds that do not compare: 42804.';
+
+CREATE FUNCTION singer_state.bookmarks(
+	state pg_catalog.jsonb,
+	OUT stream text,
+	OUT context pg_catalog.jsonb,
+	OUT replication_key text,
+	OUT replication_key_value pg_catalog.jsonb,
+	OUT starting_replication_value pg_catalog.jsonb,
+	OUT signpost pg_catalog.jsonb,
+	OUT progress_markers pg_catalog.jsonb,
+	OUT resumable boolean,
+	OUT bookmark pg_catalog.jsonb
+) RETURNS SETOF pg_catalog.record
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'singer_state_bookmarks';
+COMMENT ON FUNCTION singer_state.bookmarks(pg_catalog.jsonb) IS
+'One row per stream and partition of a state, in whatever form. context is NULL in the row of a stream itself, which is left out if the stream has nothing but partitions. resumable is false while there are progress markers: the run that wrote them was interrupted. bookmark is all there is, without the list of partitions. Never fails: a bare value is a bookmark without keys.';
+
+CREATE FUNCTION singer_state.check_state(
+	state pg_catalog.jsonb,
+	OUT stream text,
+	OUT context pg_catalog.jsonb,
+	OUT problem text,
+	OUT detail text
+) RETURNS SETOF pg_catalog.record
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'singer_state_check_state';
+COMMENT ON FUNCTION singer_state.check_state(pg_catalog.jsonb) IS
+'What is wrong with a state before a tap meets it, one row a problem: not_object, singer_state_not_object, double_wrapping, state_message, bookmarks_not_object; of a stream null_stream, stream_not_object, empty_stream, partitions_are_map, partitions_not_array, partition_not_object, partition_without_context, duplicate_partition, progress_markers_not_object. No row: nothing was found.';
 
 -- ---------------------------------------------------------------------------
 -- The store
@@ -547,6 +896,111 @@ COMMENT ON VIEW singer_state.locks IS
 -- Bookmarks of stored states
 -- ---------------------------------------------------------------------------
 
+CREATE FUNCTION singer_state.fetch_bookmark(
+	state_id text,
+	stream text,
+	key text,
+	context jsonb DEFAULT NULL
+) RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL SAFE
+AS $$
+	SELECT singer_state.get_bookmark(singer_state.get($1), $2, $3, $4)
+$$;
+COMMENT ON FUNCTION singer_state.fetch_bookmark(text, text, text, jsonb) IS
+'get_bookmark on the effective state of a stored one; NULL when there is no such state, stream, partition or key.';
+
+CREATE FUNCTION singer_state.update_bookmark(
+	state_id text,
+	stream text,
+	key text,
+	value jsonb,
+	context jsonb DEFAULT NULL,
+	token bigint DEFAULT NULL
+) RETURNS bigint
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'singer_state_update_bookmark';
+COMMENT ON FUNCTION singer_state.update_bookmark(text, text, text, jsonb, jsonb, bigint) IS
+'set_bookmark on a stored state, in one atomic write to its partial part; creates the state if absent; answers the version. Errors as those of set_bookmark (22004, 22023) and merge (55000, 55P03, 54000).';
+
+CREATE FUNCTION singer_state.advance_bookmark(
+	state_id text,
+	stream text,
+	replication_key text,
+	value jsonb,
+	context jsonb DEFAULT NULL,
+	is_sorted boolean DEFAULT true,
+	check_sorted boolean DEFAULT false,
+	is_timestamp boolean DEFAULT false,
+	token bigint DEFAULT NULL
+) RETURNS bigint
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'singer_state_advance_bookmark';
+COMMENT ON FUNCTION singer_state.advance_bookmark(text, text, text, jsonb, jsonb, boolean, boolean, boolean, bigint) IS
+'increment_state on a stored state, in one atomic write to its partial part; creates the state if absent; answers the version. A smaller value than the bookmark''s changes nothing, so that the greater stays whoever comes last; check_sorted => true makes it an error (SS001). is_sorted => false puts the value into progress markers, for finalize_bookmarks. A JSON null value is nothing. Values that do not compare: 42804.';
+
+CREATE FUNCTION singer_state.finalize_bookmarks(
+	state_id text,
+	stream text DEFAULT NULL,
+	context jsonb DEFAULT NULL,
+	is_timestamp boolean DEFAULT false,
+	token bigint DEFAULT NULL
+) RETURNS bigint
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'singer_state_finalize_bookmarks';
+COMMENT ON FUNCTION singer_state.finalize_bookmarks(text, text, jsonb, boolean, bigint) IS
+'finalize_state_progress_markers on a stored state, of all streams if stream is NULL; markers are taken out of both parts; answers the version. 02000 when there is no such state.';
+
+CREATE FUNCTION singer_state.remove_stream(
+	state_id text,
+	stream text,
+	token bigint DEFAULT NULL
+) RETURNS bigint
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'singer_state_remove_stream';
+COMMENT ON FUNCTION singer_state.remove_stream(text, text, bigint) IS
+'Takes a stream out of both parts of a stored state, so that its next run starts from the beginning; answers the version, the same if there was no such stream. 02000 when there is no such state.';
+
+CREATE FUNCTION singer_state.namespace_bookmarks() RETURNS TABLE (
+	state_id text,
+	stream text,
+	context jsonb,
+	replication_key text,
+	replication_key_value jsonb,
+	starting_replication_value jsonb,
+	signpost jsonb,
+	progress_markers jsonb,
+	resumable boolean,
+	part text,
+	updated_at timestamptz,
+	bookmark jsonb
+)
+LANGUAGE sql STABLE PARALLEL SAFE
+AS $$
+	SELECT s.state_id, b.stream, b.context, b.replication_key,
+		b.replication_key_value, b.starting_replication_value, b.signpost,
+		b.progress_markers, b.resumable, b.part, s.updated_at, b.bookmark
+	FROM singer_state.namespace_states() s
+	CROSS JOIN LATERAL (
+		SELECT e.*,
+			CASE WHEN p.stream IS NULL THEN 'completed' ELSE 'partial' END AS part
+		FROM singer_state.bookmarks(s.effective_state) e
+		LEFT JOIN (
+			SELECT DISTINCT q.stream, COALESCE(q.context, 'null') AS context
+			FROM singer_state.bookmarks(s.partial_state) q) p
+		ON p.stream OPERATOR(pg_catalog.=) e.stream
+		AND p.context OPERATOR(pg_catalog.=) COALESCE(e.context, 'null')) b
+$$;
+COMMENT ON FUNCTION singer_state.namespace_bookmarks() IS
+'The rows of the view "bookmarks". A function, so that the caller''s privileges and row security hold on every server version.';
+
+CREATE VIEW singer_state.bookmarks AS
+SELECT b.state_id, b.stream, b.context, b.replication_key,
+	b.replication_key_value, b.starting_replication_value, b.signpost,
+	b.progress_markers, b.resumable, b.part, b.updated_at, b.bookmark
+FROM singer_state.namespace_bookmarks() b;
+COMMENT ON VIEW singer_state.bookmarks IS
+'One row per stream and partition over all states of the session''s namespace: what bookmarks(effective_state) answers, which part it comes from (partial where the partial part has the stream or partition), and when the state was last written.';
+
 -- ---------------------------------------------------------------------------
 -- Messages and runs
 -- ---------------------------------------------------------------------------
@@ -606,7 +1060,7 @@ COMMENT ON COLUMN singer_state.run.message_counts IS 'Messages by type, {"RECORD
 COMMENT ON COLUMN singer_state.run.stream_counts IS 'Messages by stream and type, {"users": {"RECORD": 10}}; version is that of the stream''s last ACTIVATE_VERSION';
 COMMENT ON COLUMN singer_state.run.reached_state IS 'Whether the run has written a state, which then is the partial part';
 COMMENT ON COLUMN singer_state.run.final_state IS 'The effective state when the run was finished';
-COMMENT ON COLUMN singer_state.run.resumable IS 'Whether a run can resume from each bookmark of the final state: none has progress markers with a note; NULL if there is no state';
+COMMENT ON COLUMN singer_state.run.resumable IS 'Whether a run can resume from each bookmark of the final state: none has progress markers; NULL if there is no state';
 COMMENT ON COLUMN singer_state.run.error IS 'Why the run has failed';
 
 CREATE FUNCTION singer_state.begin_run(
@@ -797,5 +1251,7 @@ END
 $$;
 
 -- A trusted install leaves the objects with the bootstrap superuser; whoever
--- installs the extension is its first administrator.
+-- installs the extension is its first administrator.  Restoring a dump takes
+-- INSERT on every table that is dumped.
 SELECT singer_state.grant_access('@extowner@', 'admin');
+GRANT INSERT ON singer_state.state_history TO @extowner@;

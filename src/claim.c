@@ -92,10 +92,11 @@ try_lock(const LOCKTAG *tag, LOCKMODE mode)
 	return LockAcquire(tag, mode, false, true) != LOCKACQUIRE_NOT_AVAIL;
 }
 
-static void
+static bool
 read_lease(HeapTuple tuple, TupleDesc desc, void *arg)
 {
 	ss_lease_read(tuple, desc, (SsLease *) arg);
+	return true;
 }
 
 /*

@@ -39,6 +39,74 @@ ss_context_of(const SsValue *partition, SsValue *context)
 		ss_object_get(ss_value_container(partition), SS_STRING("context"), context);
 }
 
+static void
+report_duplicate(const SsValue *context)
+{
+	Jsonb	   *jsonb = ss_value_to_jsonb(context);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("state has more than one partition for a context"),
+			 errdetail("The context is %s.",
+					   JsonbToCString(NULL, &jsonb->root, VARSIZE(jsonb))),
+			 errhint("Use check_state() to find all of them.")));
+}
+
+/*
+ * Is there a number in a value?  If not, what is equal to it is identical.
+ */
+static bool
+has_number(const SsValue *value)
+{
+	SsIterator	iterator;
+	SsValue		key,
+				child;
+
+	if (!ss_value_is_container(value))
+		return value->type == JENTRY_ISNUMERIC;
+	check_stack_depth();
+	ss_iterator_init(&iterator, ss_value_container(value));
+	while (ss_iterator_next(&iterator, &key, &child))
+	{
+		if (has_number(&child))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Find the partition of a context.  Errors if there are two.
+ *
+ * All partitions have to be looked at, so this is what a change of a single
+ * one costs besides the copy.
+ */
+bool
+ss_context_find(const JsonbContainer *partitions, const SsValue *context,
+				uint32 *position, SsValue *partition)
+{
+	SsIterator	iterator;
+	SsValue		key,
+				candidate,
+				its_context;
+	bool		exact = !has_number(context);
+	bool		found = false;
+
+	ss_iterator_init(&iterator, partitions);
+	while (ss_iterator_next(&iterator, &key, &candidate))
+	{
+		if (!ss_context_of(&candidate, &its_context) ||
+			!(exact ? ss_value_identical(&its_context, context) :
+			  ss_value_equal(&its_context, context)))
+			continue;
+		if (found)
+			report_duplicate(context);
+		found = true;
+		*position = iterator.index - 1;
+		*partition = candidate;
+	}
+	return found;
+}
+
 /*
  * Equal values have equal hashes, however their numbers are written.
  */

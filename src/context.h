@@ -13,6 +13,9 @@
 typedef struct SsContextIndex SsContextIndex;
 
 extern bool ss_context_of(const SsValue *partition, SsValue *context);
+extern bool ss_context_find(const JsonbContainer *partitions,
+							const SsValue *context,
+							uint32 *position, SsValue *partition);
 extern SsContextIndex *ss_context_index_create(uint32 size);
 extern bool ss_context_index_find(SsContextIndex *index,
 								  const SsValue *context, uint32 *position);

@@ -197,7 +197,7 @@ singer_state_deep_merge(PG_FUNCTION_ARGS)
 {
 	Jsonb	   *base = PG_GETARG_JSONB_P(0);
 	Jsonb	   *patch = PG_GETARG_JSONB_P(1);
-	bool		by_context = PG_GETARG_BOOL(2);
+	bool		by_context = PG_NARGS() > 2 && PG_GETARG_BOOL(2);
 
 	PG_RETURN_JSONB_P(ss_deep_merge(base, patch, by_context));
 }

@@ -36,8 +36,9 @@ typedef struct PlanSource
 
 static const PlanSource sources[SS_PLAN_COUNT] = {
 	[SS_PLAN_STATE_READ] = {
-		"SELECT completed_state, partial_state, version, updated_at"
-		" FROM singer_state.state" KEY_MATCHES,
+		/* all columns in their order, as a row of the table has them */
+		"SELECT namespace, state_id, partial_state, completed_state, version,"
+		" updated_at FROM singer_state.state" KEY_MATCHES,
 		2, {TEXTOID, TEXTOID}
 	},
 	[SS_PLAN_STATE_INSERT] = {
@@ -60,6 +61,10 @@ static const PlanSource sources[SS_PLAN_COUNT] = {
 		" AND updated_at OPERATOR(pg_catalog.=) $6"
 		" RETURNING version",
 		6, {TEXTOID, TEXTOID, JSONBOID, JSONBOID, INT8OID, TIMESTAMPTZOID}
+	},
+	[SS_PLAN_STATE_RENUMBER] = {
+		"UPDATE singer_state.state SET version = $3" KEY_MATCHES,
+		3, {TEXTOID, TEXTOID, INT8OID}
 	},
 	[SS_PLAN_STATE_DELETE] = {
 		"DELETE FROM singer_state.state" KEY_MATCHES
@@ -108,11 +113,6 @@ static const PlanSource sources[SS_PLAN_COUNT] = {
 		" AND h.state_id OPERATOR(pg_catalog.=) $2"
 		" ORDER BY h.version DESC OFFSET $3 LIMIT 1)",
 		3, {TEXTOID, TEXTOID, INT8OID}
-	},
-	[SS_PLAN_HISTORY_LAST] = {
-		"SELECT pg_catalog.max(version)"
-		" FROM singer_state.state_history" KEY_MATCHES,
-		2, {TEXTOID, TEXTOID}
 	},
 	[SS_PLAN_HISTORY_READ] = {
 		"SELECT completed_state, partial_state"
@@ -205,9 +205,7 @@ static const PlanSource sources[SS_PLAN_COUNT] = {
 	},
 	[SS_PLAN_RUN_FINISH] = {
 		"UPDATE singer_state.run SET status = $2, error = $3,"
-		" final_state = $4,"
-		" resumable = NOT pg_catalog.jsonb_path_exists($4,"
-		" '$.**{0 to 1}.bookmarks.*.**{0 to 2}.progress_markers.Note'),"
+		" final_state = $4, resumable = $5,"
 		" finished_at = pg_catalog.clock_timestamp()" RUN_MATCHES RUNNING
 		" RETURNING run_id, error, state_id, status, messages_processed,"
 		" states_processed, lines_skipped, message_counts, stream_counts,"
@@ -215,7 +213,7 @@ static const PlanSource sources[SS_PLAN_COUNT] = {
 		" ORDER BY s.k COLLATE pg_catalog.\"C\"),"
 		" finished_at OPERATOR(pg_catalog.-) started_at,"
 		" final_state, resumable",
-		4, {UUIDOID, TEXTOID, TEXTOID, JSONBOID}
+		5, {UUIDOID, TEXTOID, TEXTOID, JSONBOID, BOOLOID}
 	},
 };
 

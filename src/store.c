@@ -14,14 +14,18 @@
  */
 #include "singer_state.h"
 
+#include "access/htup_details.h"
+#include "access/xact.h"
 #include "claim.h"
 #include "merge.h"
 #include "miscadmin.h"
 #include "plans.h"
+#include "row_probe.h"
 #include "state_id.h"
 #include "store.h"
 #include "trigger.h"
 #include "utils/datum.h"
+#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 #include "validate.h"
 
@@ -71,35 +75,60 @@ static struct varlena *
 part_column(HeapTuple tuple, TupleDesc desc, int column)
 {
 	bool		isnull;
-	Datum		value = SPI_getbinval(tuple, desc, column, &isnull);
+	Datum		value = heap_getattr(tuple, column, desc, &isnull);
 
 	return isnull ? NULL : (struct varlena *) DatumGetPointer(value);
 }
 
 /*
- * Read a state.  Needs an SPI connection, to which the result belongs.
+ * Take a row of the table for the state, in the current memory context.
+ */
+static bool
+take_row(HeapTuple row, TupleDesc desc, void *arg)
+{
+	SsState    *state = arg;
+	HeapTuple	tuple = heap_copytuple(row);
+	bool		isnull;
+
+	state->exists = true;
+	state->completed = part_column(tuple, desc, SS_STATE_COMPLETED + 1);
+	state->partial = part_column(tuple, desc, SS_STATE_PARTIAL + 1);
+	state->version = DatumGetInt64(heap_getattr(tuple, SS_STATE_VERSION + 1,
+												desc, &isnull));
+	state->updated_at = DatumGetTimestampTz(heap_getattr(tuple,
+														 SS_STATE_UPDATED_AT + 1,
+														 desc, &isnull));
+	return false;
+}
+
+/*
+ * Read a state, under the active snapshot if "read_only", else under a new
+ * one.  Needs an SPI connection, to which the result belongs.
  */
 void
 ss_state_read(text *state_id, bool read_only, SsState *state)
 {
+	Oid			table = ss_row_table("state");
+	text	   *name = ss_namespace_current();
 	Datum		values[2];
-	HeapTuple	tuple;
-	TupleDesc	desc;
-	bool		isnull;
+	bool		done;
 
 	memset(state, 0, sizeof(SsState));
-	values[0] = PointerGetDatum(ss_namespace_current());
-	values[1] = PointerGetDatum(state_id);
-	if (ss_plan_execute(SS_PLAN_STATE_READ, values, NULL, read_only) == 0)
+	if (!read_only)
+	{
+		CommandCounterIncrement();
+		PushActiveSnapshot(GetTransactionSnapshot());
+	}
+	done = ss_row_read(table, name, state_id, take_row, state);
+	if (!read_only)
+		PopActiveSnapshot();
+	if (done)
 		return;
 
-	tuple = SPI_tuptable->vals[0];
-	desc = SPI_tuptable->tupdesc;
-	state->exists = true;
-	state->completed = part_column(tuple, desc, 1);
-	state->partial = part_column(tuple, desc, 2);
-	state->version = DatumGetInt64(SPI_getbinval(tuple, desc, 3, &isnull));
-	state->updated_at = DatumGetTimestampTz(SPI_getbinval(tuple, desc, 4, &isnull));
+	values[0] = PointerGetDatum(name);
+	values[1] = PointerGetDatum(state_id);
+	if (ss_plan_execute(SS_PLAN_STATE_READ, values, NULL, read_only) > 0)
+		(void) take_row(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, state);
 }
 
 /*
@@ -246,8 +275,9 @@ replace(const SsWrite *write, const SsState *old, const SsState *new)
 
 	if (ss_trigger_write(write->operation, plan, values, nulls) == 0)
 		return 0;
-	return DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
-									   SPI_tuptable->tupdesc, 1, &isnull));
+	return ss_trigger_version(DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
+														  SPI_tuptable->tupdesc,
+														  1, &isnull)));
 }
 
 /*
@@ -270,7 +300,7 @@ report_hidden(text *state_id)
  * ss_store_write for a state id that the caller has claimed.
  */
 int64
-ss_store_write_claimed(const SsWrite *write, SsStateEdit edit, void *arg)
+ss_store_write_claimed(const SsWrite *write, SsStoreEdit edit, void *arg)
 {
 	SsState		seen = {0};
 	int64		version;
@@ -312,12 +342,13 @@ ss_store_write_claimed(const SsWrite *write, SsStateEdit edit, void *arg)
  * somebody else's first.
  */
 int64
-ss_store_write(const SsWrite *write, SsStateEdit edit, void *arg)
+ss_store_write(const SsWrite *write, SsStoreEdit edit, void *arg)
 {
 	SsClaim		claim;
 	int64		version;
 
-	PreventCommandIfReadOnly(psprintf("%s()", write->operation));
+	if (XactReadOnly)
+		PreventCommandIfReadOnly(psprintf("%s()", write->operation));
 	ss_claim_write(&claim, write->state_id,
 				   write->has_token ? &write->token : NULL, false);
 	version = ss_store_write_claimed(write, edit, arg);

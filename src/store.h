@@ -10,6 +10,18 @@
 
 #include "datatype/timestamp.h"
 
+/* Columns of singer_state.state */
+enum
+{
+	SS_STATE_NAMESPACE,
+	SS_STATE_STATE_ID,
+	SS_STATE_PARTIAL,
+	SS_STATE_COMPLETED,
+	SS_STATE_VERSION,
+	SS_STATE_UPDATED_AT,
+	SS_STATE_NCOLUMNS
+};
+
 /*
  * A state as it is read, or as it is to be.  A part may be toasted; NULL
  * stands for the empty object.
@@ -27,7 +39,7 @@ typedef struct SsState
  * How a state is to be changed.  The edit may be called several times, each
  * time with the state as it then is, and puts new parts in place of old ones.
  */
-typedef void (*SsStateEdit) (SsState *state, void *arg);
+typedef void (*SsStoreEdit) (SsState *state, void *arg);
 
 typedef struct SsWrite
 {
@@ -46,8 +58,8 @@ extern void ss_write_init(SsWrite *write, const char *operation,
 						  text *state_id);
 extern void ss_write_condition(SsWrite *write, FunctionCallInfo fcinfo,
 							   int if_version_argno, int token_argno);
-extern int64 ss_store_write(const SsWrite *write, SsStateEdit edit, void *arg);
-extern int64 ss_store_write_claimed(const SsWrite *write, SsStateEdit edit,
+extern int64 ss_store_write(const SsWrite *write, SsStoreEdit edit, void *arg);
+extern int64 ss_store_write_claimed(const SsWrite *write, SsStoreEdit edit,
 									void *arg);
 extern void ss_state_read(text *state_id, bool read_only, SsState *state);
 extern bool ss_state_delete(const char *operation, text *state_id,

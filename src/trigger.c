@@ -31,6 +31,7 @@
 #include "row_probe.h"
 #include "settings.h"
 #include "state_id.h"
+#include "store.h"
 #include "trigger.h"
 #include "utils/json.h"
 #include "utils/lsyscache.h"
@@ -38,22 +39,13 @@
 #include "utils/timestamp.h"
 #include "validate.h"
 
-/* Columns of singer_state.state */
-#define STATE_NAMESPACE 0
-#define STATE_STATE_ID 1
-#define STATE_PARTIAL 2
-#define STATE_COMPLETED 3
-#define STATE_VERSION 4
-#define STATE_UPDATED_AT 5
-#define STATE_NCOLUMNS 6
-
 PG_FUNCTION_INFO_V1(singer_state_state_trigger);
-PG_FUNCTION_INFO_V1(singer_state_state_notify);
+PG_FUNCTION_INFO_V1(singer_state_state_after);
 
 typedef struct StateTuple
 {
-	Datum		values[STATE_NCOLUMNS];
-	bool		nulls[STATE_NCOLUMNS];
+	Datum		values[SS_STATE_NCOLUMNS];
+	bool		nulls[SS_STATE_NCOLUMNS];
 } StateTuple;
 
 /*
@@ -61,6 +53,12 @@ typedef struct StateTuple
  * writes to the table directly.
  */
 static const char *current_operation = NULL;
+
+/* Is the UPDATE under way the one that renumbers a new row? */
+static bool renumbering = false;
+
+/* The version that the row inserted last was given, if it was given another */
+static int64 renumbered_version = 0;
 
 /*
  * Run a statement that writes to the state table, on behalf of the function
@@ -75,6 +73,7 @@ ss_trigger_write(const char *operation, SsPlan plan,
 	uint64		processed;
 
 	current_operation = operation;
+	renumbered_version = 0;
 	PG_TRY();
 	{
 		processed = ss_plan_execute(plan, values, nulls, false);
@@ -86,6 +85,16 @@ ss_trigger_write(const char *operation, SsPlan plan,
 	PG_END_TRY();
 
 	return processed;
+}
+
+/*
+ * The version that the row inserted by the last ss_trigger_write has, given
+ * the one that the INSERT answered.
+ */
+int64
+ss_trigger_version(int64 answered)
+{
+	return renumbered_version != 0 ? renumbered_version : answered;
 }
 
 /*
@@ -145,7 +154,7 @@ check_called_as_trigger(FunctionCallInfo fcinfo, const char *name)
 static void
 deform(HeapTuple tuple, TupleDesc desc, StateTuple *row)
 {
-	for (int i = 0; i < STATE_NCOLUMNS; i++)
+	for (int i = 0; i < SS_STATE_NCOLUMNS; i++)
 		row->values[i] = heap_getattr(tuple, i + 1, desc, &row->nulls[i]);
 }
 
@@ -169,18 +178,18 @@ check_part(StateTuple *row, int column)
 static void
 check_row(StateTuple *row)
 {
-	if (!row->nulls[STATE_NAMESPACE])
-		ss_namespace_check(DatumGetTextPP(row->values[STATE_NAMESPACE]));
-	if (!row->nulls[STATE_STATE_ID])
-		ss_state_id_check(DatumGetTextPP(row->values[STATE_STATE_ID]));
-	check_part(row, STATE_PARTIAL);
-	check_part(row, STATE_COMPLETED);
+	if (!row->nulls[SS_STATE_NAMESPACE])
+		ss_namespace_check(DatumGetTextPP(row->values[SS_STATE_NAMESPACE]));
+	if (!row->nulls[SS_STATE_STATE_ID])
+		ss_state_id_check(DatumGetTextPP(row->values[SS_STATE_STATE_ID]));
+	check_part(row, SS_STATE_PARTIAL);
+	check_part(row, SS_STATE_COMPLETED);
 }
 
 static bool
 same_key(const StateTuple *a, const StateTuple *b)
 {
-	for (int i = STATE_NAMESPACE; i <= STATE_STATE_ID; i++)
+	for (int i = SS_STATE_NAMESPACE; i <= SS_STATE_STATE_ID; i++)
 	{
 		if (a->nulls[i] || b->nulls[i] ||
 			!DatumGetBool(DirectFunctionCall2Coll(texteq, C_COLLATION_OID,
@@ -194,10 +203,10 @@ static bool
 same_content(const StateTuple *a, const StateTuple *b)
 {
 	return same_key(a, b) &&
-		ss_document_datum_equal(a->values[STATE_PARTIAL], a->nulls[STATE_PARTIAL],
-								b->values[STATE_PARTIAL], b->nulls[STATE_PARTIAL]) &&
-		ss_document_datum_equal(a->values[STATE_COMPLETED], a->nulls[STATE_COMPLETED],
-								b->values[STATE_COMPLETED], b->nulls[STATE_COMPLETED]);
+		ss_document_datum_equal(a->values[SS_STATE_PARTIAL], a->nulls[SS_STATE_PARTIAL],
+								b->values[SS_STATE_PARTIAL], b->nulls[SS_STATE_PARTIAL]) &&
+		ss_document_datum_equal(a->values[SS_STATE_COMPLETED], a->nulls[SS_STATE_COMPLETED],
+								b->values[SS_STATE_COMPLETED], b->nulls[SS_STATE_COMPLETED]);
 }
 
 /*
@@ -214,51 +223,29 @@ become_owner(Relation relation, Oid *userid, int *context)
 						   SECURITY_NOFORCE_RLS);
 }
 
+static bool
+read_history_version(HeapTuple tuple, TupleDesc desc, void *arg)
+{
+	bool		isnull;
+
+	*(int64 *) arg = DatumGetInt64(heap_getattr(tuple, SS_STATE_VERSION + 1,
+												desc, &isnull));
+	return false;
+}
+
 /*
  * The highest version that the history of a state knows, or 0.
  */
 static int64
-last_version(Relation relation, const StateTuple *row)
+last_version(const StateTuple *row)
 {
-	Oid			userid;
-	int			context;
-	bool		isnull;
 	int64		version = 0;
 
-	become_owner(relation, &userid, &context);
-	SPI_connect();
-	if (ss_plan_execute(SS_PLAN_HISTORY_LAST, row->values, NULL, false) == 1)
-	{
-		Datum		value = SPI_getbinval(SPI_tuptable->vals[0],
-										  SPI_tuptable->tupdesc, 1, &isnull);
-
-		if (!isnull)
-			version = DatumGetInt64(value);
-	}
-	SPI_finish();
-	SetUserIdAndSecContext(userid, context);
-	return version;
-}
-
-static void
-note_row(HeapTuple tuple, TupleDesc desc, void *arg)
-{
-	*(bool *) arg = true;
-}
-
-/*
- * Does a state have history, from a time when some was kept?
- */
-static bool
-has_history(const StateTuple *row)
-{
-	bool		found = false;
-
 	(void) ss_row_probe(ss_row_table("state_history"),
-						DatumGetTextPP(row->values[STATE_NAMESPACE]),
-						DatumGetTextPP(row->values[STATE_STATE_ID]),
-						note_row, &found);
-	return found;
+						DatumGetTextPP(row->values[SS_STATE_NAMESPACE]),
+						DatumGetTextPP(row->values[SS_STATE_STATE_ID]),
+						read_history_version, &version);
+	return version;
 }
 
 /*
@@ -273,10 +260,10 @@ keep_history(Relation relation, const StateTuple *row, const char *operation)
 	Oid			userid;
 	int			context;
 
-	if (ss_history_limit == 0 && !has_history(row))
+	if (ss_history_limit == 0 && last_version(row) == 0)
 		return;
 
-	for (int i = 0; i < STATE_NCOLUMNS; i++)
+	for (int i = 0; i < SS_STATE_NCOLUMNS; i++)
 	{
 		values[i] = row->values[i];
 		nulls[i] = row->nulls[i] ? 'n' : ' ';
@@ -302,11 +289,11 @@ keep_history(Relation relation, const StateTuple *row, const char *operation)
 static HeapTuple
 form(HeapTuple tuple, TupleDesc desc, StateTuple *row)
 {
-	int			columns[STATE_NCOLUMNS];
+	int			columns[SS_STATE_NCOLUMNS];
 
-	for (int i = 0; i < STATE_NCOLUMNS; i++)
+	for (int i = 0; i < SS_STATE_NCOLUMNS; i++)
 		columns[i] = i + 1;
-	return heap_modify_tuple_by_cols(tuple, desc, STATE_NCOLUMNS, columns,
+	return heap_modify_tuple_by_cols(tuple, desc, SS_STATE_NCOLUMNS, columns,
 									 row->values, row->nulls);
 }
 
@@ -333,14 +320,14 @@ before_insert(Relation relation, HeapTuple tuple)
 
 	deform(tuple, RelationGetDescr(relation), &row);
 	check_row(&row);
-	if (row.nulls[STATE_NAMESPACE] || row.nulls[STATE_STATE_ID])
+	if (row.nulls[SS_STATE_NAMESPACE] || row.nulls[SS_STATE_STATE_ID])
 		return tuple;			/* the table's constraints refuse it */
 
-	version = next_version(last_version(relation, &row));
-	if (!row.nulls[STATE_VERSION])
-		version = Max(version, DatumGetInt64(row.values[STATE_VERSION]));
-	row.values[STATE_VERSION] = Int64GetDatum(version);
-	row.nulls[STATE_VERSION] = false;
+	version = next_version(last_version(&row));
+	if (!row.nulls[SS_STATE_VERSION])
+		version = Max(version, DatumGetInt64(row.values[SS_STATE_VERSION]));
+	row.values[SS_STATE_VERSION] = Int64GetDatum(version);
+	row.nulls[SS_STATE_VERSION] = false;
 	return form(tuple, RelationGetDescr(relation), &row);
 }
 
@@ -354,23 +341,25 @@ before_update(Relation relation, HeapTuple oldtuple, HeapTuple newtuple)
 
 	deform(oldtuple, RelationGetDescr(relation), &old);
 	deform(newtuple, RelationGetDescr(relation), &new);
+	if (renumbering)
+		return newtuple;
 	check_row(&new);
 	if (current_operation == NULL && same_content(&old, &new))
 		return NULL;
 
 	keep_history(relation, &old, "UPDATE");
 
-	version = DatumGetInt64(old.values[STATE_VERSION]);
+	version = DatumGetInt64(old.values[SS_STATE_VERSION]);
 	if (!same_key(&old, &new) &&
-		!new.nulls[STATE_NAMESPACE] && !new.nulls[STATE_STATE_ID])
-		version = Max(version, last_version(relation, &new));
-	new.values[STATE_VERSION] = Int64GetDatum(next_version(version));
-	new.nulls[STATE_VERSION] = false;
+		!new.nulls[SS_STATE_NAMESPACE] && !new.nulls[SS_STATE_STATE_ID])
+		version = Max(version, last_version(&new));
+	new.values[SS_STATE_VERSION] = Int64GetDatum(next_version(version));
+	new.nulls[SS_STATE_VERSION] = false;
 
 	/* the clock may stand still or go back; updated_at does not */
-	now = Max(now, DatumGetTimestampTz(old.values[STATE_UPDATED_AT]) + 1);
-	new.values[STATE_UPDATED_AT] = TimestampTzGetDatum(now);
-	new.nulls[STATE_UPDATED_AT] = false;
+	now = Max(now, DatumGetTimestampTz(old.values[SS_STATE_UPDATED_AT]) + 1);
+	new.values[SS_STATE_UPDATED_AT] = TimestampTzGetDatum(now);
+	new.nulls[SS_STATE_UPDATED_AT] = false;
 	return form(newtuple, RelationGetDescr(relation), &new);
 }
 
@@ -412,39 +401,98 @@ singer_state_state_trigger(PG_FUNCTION_ARGS)
 }
 
 /*
- * AFTER INSERT OR UPDATE OR DELETE, for each row, while singer_state.notify
- * is on: NOTIFY with namespace, state id and version as JSON.  The version of
- * a deleted state is null.  The limits on names keep the payload under the
+ * Give a new row its version again, as the owner.
+ */
+static void
+renumber(Relation relation, const StateTuple *row, int64 version)
+{
+	Datum		values[3];
+	Oid			userid;
+	int			context;
+
+	values[0] = row->values[SS_STATE_NAMESPACE];
+	values[1] = row->values[SS_STATE_STATE_ID];
+	values[2] = Int64GetDatum(version);
+
+	become_owner(relation, &userid, &context);
+	SPI_connect();
+	renumbering = true;
+	PG_TRY();
+	{
+		ss_plan_execute(SS_PLAN_STATE_RENUMBER, values, NULL, false);
+	}
+	PG_FINALLY();
+	{
+		renumbering = false;
+	}
+	PG_END_TRY();
+	SPI_finish();
+	SetUserIdAndSecContext(userid, context);
+	renumbered_version = version;
+}
+
+/*
+ * The insertion may have waited in the primary key for a row that was there
+ * and is gone again, and has left history since before_insert looked.  Now
+ * that our row is there nobody can add to it.
+ */
+static bool
+after_insert(Relation relation, const StateTuple *row)
+{
+	int64		last = last_version(row);
+
+	if (last < DatumGetInt64(row->values[SS_STATE_VERSION]))
+		return false;
+	renumber(relation, row, next_version(last));
+	return true;
+}
+
+/*
+ * NOTIFY with namespace, state id and version as JSON.  The version of a
+ * deleted state is null.  The limits on names keep the payload under the
  * server's 8000 bytes, even if each byte is escaped.
  */
-Datum
-singer_state_state_notify(PG_FUNCTION_ARGS)
+static void
+notify(const StateTuple *row, bool deleted)
 {
-	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	StateTuple	row;
 	StringInfoData payload;
-	bool		deleted;
-
-	check_called_as_trigger(fcinfo, "state_notify");
-	if (!ss_notify)
-		return PointerGetDatum(NULL);
-
-	deleted = TRIGGER_FIRED_BY_DELETE(trigdata->tg_event);
-	deform(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ?
-		   trigdata->tg_newtuple : trigdata->tg_trigtuple,
-		   RelationGetDescr(trigdata->tg_relation), &row);
 
 	initStringInfo(&payload);
 	appendStringInfoString(&payload, "{\"namespace\": ");
-	escape_json(&payload, TextDatumGetCString(row.values[STATE_NAMESPACE]));
+	escape_json(&payload, TextDatumGetCString(row->values[SS_STATE_NAMESPACE]));
 	appendStringInfoString(&payload, ", \"state_id\": ");
-	escape_json(&payload, TextDatumGetCString(row.values[STATE_STATE_ID]));
+	escape_json(&payload, TextDatumGetCString(row->values[SS_STATE_STATE_ID]));
 	if (deleted)
 		appendStringInfoString(&payload, ", \"version\": null}");
 	else
 		appendStringInfo(&payload, ", \"version\": " INT64_FORMAT "}",
-						 DatumGetInt64(row.values[STATE_VERSION]));
+						 DatumGetInt64(row->values[SS_STATE_VERSION]));
 	Async_Notify("singer_state", payload.data);
+}
 
+/*
+ * AFTER INSERT OR UPDATE OR DELETE, for each row.
+ */
+Datum
+singer_state_state_after(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+	Relation	relation;
+	StateTuple	row;
+	bool		inserted;
+
+	check_called_as_trigger(fcinfo, "state_after");
+	inserted = TRIGGER_FIRED_BY_INSERT(trigdata->tg_event);
+	if (!inserted && !ss_notify)
+		return PointerGetDatum(NULL);
+
+	relation = trigdata->tg_relation;
+	deform(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ?
+		   trigdata->tg_newtuple : trigdata->tg_trigtuple,
+		   RelationGetDescr(relation), &row);
+	if (inserted && after_insert(relation, &row))
+		return PointerGetDatum(NULL);	/* the UPDATE has notified */
+	if (ss_notify)
+		notify(&row, TRIGGER_FIRED_BY_DELETE(trigdata->tg_event));
 	return PointerGetDatum(NULL);
 }

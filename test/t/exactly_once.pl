@@ -5,7 +5,7 @@ use strict;
 use warnings;
 
 use FindBin;
-use lib "$FindBin::RealBin/lib";
+use lib $FindBin::RealBin;
 use IPC::Run;
 use PostgreSQL::Test::Utils;
 use SingerStateTest;

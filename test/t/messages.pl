@@ -3,8 +3,9 @@
 use strict;
 use warnings;
 
+use Cwd qw(abs_path);
 use FindBin;
-use lib "$FindBin::RealBin/lib";
+use lib $FindBin::RealBin;
 use IPC::Run;
 use PostgreSQL::Test::Utils;
 use SingerStateTest;
@@ -13,7 +14,7 @@ use Test::More;
 my $node = start_node('messages');
 my $copy =
   q{COPY singer_state.messages FROM %s WITH (FORMAT csv, DELIMITER E'\x02', QUOTE E'\x01')};
-my $folder = PostgreSQL::Test::Utils::tempdir();
+my $folder = abs_path(PostgreSQL::Test::Utils::tempdir());
 
 # Runs SQL after begin_run in one session; :'run' is the run.
 sub in_run

@@ -3,14 +3,15 @@
 use strict;
 use warnings;
 
+use Cwd qw(abs_path);
 use FindBin;
-use lib "$FindBin::RealBin/lib";
+use lib $FindBin::RealBin;
 use PostgreSQL::Test::Utils;
 use SingerStateTest;
 use Test::More;
 
 my $node = start_node('pipelines');
-my $folder = PostgreSQL::Test::Utils::tempdir();
+my $folder = abs_path(PostgreSQL::Test::Utils::tempdir());
 
 $ENV{PATH} = data_path('pipeline') . ":$ENV{PATH}";
 $ENV{PGHOST} = $node->host;

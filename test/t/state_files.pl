@@ -5,7 +5,7 @@ use warnings;
 
 use Cwd qw(abs_path);
 use FindBin;
-use lib "$FindBin::RealBin/lib";
+use lib $FindBin::RealBin;
 use PostgreSQL::Test::Utils;
 use SingerStateTest;
 use Test::More;
