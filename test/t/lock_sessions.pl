@@ -119,7 +119,7 @@ foreach my $begin ('', q{BEGIN; SELECT FROM singer_state.merge('s', '{"b": 1}');
 		}
 	}
 
-	# the server's own timeouts still are what they were for all else
+	# nobody else can let go of it
 	is($holder->ask(q{SELECT singer_state.holds_lock('s');}),
 		't', 'the holder still holds');
 	like($waiter->ask(q{SELECT singer_state.release_lock('s');}),
@@ -139,7 +139,6 @@ foreach my $begin ('', q{BEGIN; SELECT FROM singer_state.merge('s', '{"b": 1}');
 		'an uncommitted write: nothing is left');
 	$holder->ask('ROLLBACK;');
 
-	# so does one that its own deadlock ends
 	$_->quit foreach $holder, $waiter;
 	nothing_held('after waits');
 }
