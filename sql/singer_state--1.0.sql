@@ -825,7 +825,7 @@ COMMENT ON FUNCTION singer_state.break_lock(text) IS
 'For administrators: ends a lease, or says which process holds the run lock and how to end it.';
 
 CREATE FUNCTION singer_state.namespace_locks() RETURNS TABLE (state_id text, kind text, pid integer, holder_user text, application_name text, client inet, since timestamptz, expires_at timestamptz, token bigint, waiters bigint)
-LANGUAGE sql VOLATILE PARALLEL RESTRICTED
+LANGUAGE sql STABLE PARALLEL RESTRICTED
 AS $$
 	WITH locks AS (
 		SELECT l.pid, l.granted, l.mode, l.classid, l.objid, l.objsubid,
