@@ -50,6 +50,8 @@ REGRESS = \
 	export_import \
 	forms \
 	history \
+	leases \
+	locks \
 	messages \
 	namespaces \
 	patterns \
