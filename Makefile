@@ -64,7 +64,12 @@ REGRESS_OPTS = --load-extension=singer_state
 # See below: not every server can run them
 ISOLATION_SPECS = \
 	bulk-bulk \
+	clear-create \
 	different-ids \
+	lock-deadlock \
+	lock-lease \
+	lock-lock \
+	lock-write \
 	merge-clear \
 	merge-import \
 	merge-merge \

@@ -23,6 +23,7 @@
 #include "document.h"
 #include "miscadmin.h"
 #include "plans.h"
+#include "progress.h"
 #include "row_probe.h"
 #include "run.h"
 #include "run_lock.h"
@@ -431,8 +432,8 @@ lock_run(const pg_uuid_t *id, bool *ours)
 static Datum
 write_end(const SsRun *run, bool success, text *error)
 {
-	Datum		values[4];
-	char		nulls[] = "    ";
+	Datum		values[5];
+	char		nulls[] = "     ";
 	SsState		state;
 	Jsonb	   *final_state;
 
@@ -444,7 +445,9 @@ write_end(const SsRun *run, bool success, text *error)
 	values[2] = PointerGetDatum(error);
 	values[3] = PointerGetDatum(final_state);
 	nulls[2] = error != NULL ? ' ' : 'n';
-	nulls[3] = final_state != NULL ? ' ' : 'n';
+	values[4] = BoolGetDatum(final_state != NULL &&
+							 ss_state_is_resumable(final_state));
+	nulls[3] = nulls[4] = final_state != NULL ? ' ' : 'n';
 	if (ss_plan_execute(SS_PLAN_RUN_FINISH, values, nulls, false) == 0)
 		ss_run_refuse_finished(&run->id);
 	return HeapTupleHeaderGetDatum(SPI_returntuple(SPI_tuptable->vals[0],
