@@ -196,6 +196,19 @@ ss_state_effective_copy(const SsState *state)
 	return result;
 }
 
+/*
+ * The edit of promote, and of a run that succeeds: the effective state becomes
+ * the completed one.
+ */
+void
+ss_store_edit_promote(SsState *state, void *arg)
+{
+	if (state->partial == NULL)
+		return;
+	state->completed = (struct varlena *) ss_state_effective(state);
+	state->partial = NULL;
+}
+
 static bool
 same_part(struct varlena *a, struct varlena *b)
 {
