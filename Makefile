@@ -50,6 +50,8 @@ REGRESS = \
 	export_import \
 	forms \
 	history \
+	leases \
+	locks \
 	messages \
 	namespaces \
 	patterns \
@@ -66,6 +68,10 @@ ISOLATION_SPECS = \
 	bulk-bulk \
 	clear-create \
 	different-ids \
+	lock-deadlock \
+	lock-lease \
+	lock-lock \
+	lock-write \
 	merge-clear \
 	merge-import \
 	merge-merge \

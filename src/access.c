@@ -44,7 +44,7 @@ typedef struct Grant
 	const char *command;		/* %s is the role */
 } Grant;
 
-static const char *const level_names[] = {"reader", "writer", "admin"};
+static const char *const level_names[] = {"reader", "writer", "admin", NULL};
 
 /*
  * Would row security let the caller write the state?  There is no function
@@ -104,25 +104,6 @@ ss_access_require_write(text *state_id)
 
 	if (check_enable_rls(table, InvalidOid, false) == RLS_ENABLED)
 		try_write(state_id);
-}
-
-static AccessLevel
-level_arg(FunctionCallInfo fcinfo, int argno)
-{
-	char	   *name;
-
-	ss_require_arg(fcinfo, argno, "level");
-	name = text_to_cstring(PG_GETARG_TEXT_PP(argno));
-	for (int level = ACCESS_READER; level <= ACCESS_ADMIN; level++)
-	{
-		if (strcmp(name, level_names[level]) == 0)
-			return (AccessLevel) level;
-	}
-
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("unrecognized access level: \"%s\"", name),
-			 errhint("Levels are \"reader\", \"writer\" and \"admin\".")));
 }
 
 static char *
@@ -210,7 +191,7 @@ Datum
 singer_state_grant_access(PG_FUNCTION_ARGS)
 {
 	const char *role = quote_identifier(role_arg(fcinfo, 0));
-	AccessLevel level = level_arg(fcinfo, 1);
+	AccessLevel level = ss_choice_arg(fcinfo, 1, "level", level_names);
 
 	SPI_connect();
 	for (int i = 0; i < lengthof(grants); i++)

@@ -133,6 +133,8 @@ ss_lock_holder_describe(const LOCKTAG *tag)
 
 	if (lock == NULL)
 		return NULL;
+	if (lock->pid == 0)
+		return pstrdup("Held by a prepared transaction.");
 
 	initStringInfo(&text);
 	appendStringInfo(&text, "Held by process %d", lock->pid);

@@ -18,6 +18,8 @@
 #include "run_tally.h"
 #include "utils/rel.h"
 
+static const char *const on_error_names[] = {"stop", "skip", NULL};
+
 PG_FUNCTION_INFO_V1(singer_state_process_message);
 PG_FUNCTION_INFO_V1(singer_state_process_messages);
 PG_FUNCTION_INFO_V1(singer_state_messages_insert);
@@ -88,24 +90,6 @@ singer_state_process_message(PG_FUNCTION_ARGS)
 }
 
 /*
- * What to do about a line that is no message: true to skip it.
- */
-static bool
-on_error_arg(FunctionCallInfo fcinfo, int argno)
-{
-	char	   *name;
-
-	ss_require_arg(fcinfo, argno, "on_error");
-	name = text_to_cstring(PG_GETARG_TEXT_PP(argno));
-	if (strcmp(name, "stop") != 0 && strcmp(name, "skip") != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("unrecognized value of on_error: \"%s\"", name),
-				 errhint("Use \"stop\" or \"skip\".")));
-	return strcmp(name, "skip") == 0;
-}
-
-/*
  * process_messages(run_id, messages, on_error): counts the messages of a
  * text, one a line; answers how many they were.
  */
@@ -114,7 +98,7 @@ singer_state_process_messages(PG_FUNCTION_ARGS)
 {
 	pg_uuid_t  *id = ss_run_id_arg(fcinfo, 0);
 	text	   *messages = message_arg(fcinfo, 1, "messages");
-	bool		skip = on_error_arg(fcinfo, 2);
+	bool		skip = ss_choice_arg(fcinfo, 2, "on_error", on_error_names) == 1;
 	SsTally    *tally;
 	int64		count;
 

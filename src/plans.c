@@ -205,9 +205,7 @@ static const PlanSource sources[SS_PLAN_COUNT] = {
 	},
 	[SS_PLAN_RUN_FINISH] = {
 		"UPDATE singer_state.run SET status = $2, error = $3,"
-		" final_state = $4,"
-		" resumable = NOT pg_catalog.jsonb_path_exists($4,"
-		" '$.**{0 to 1}.bookmarks.*.**{0 to 2}.progress_markers.Note'),"
+		" final_state = $4, resumable = $5,"
 		" finished_at = pg_catalog.clock_timestamp()" RUN_MATCHES RUNNING
 		" RETURNING run_id, error, state_id, status, messages_processed,"
 		" states_processed, lines_skipped, message_counts, stream_counts,"
@@ -215,7 +213,7 @@ static const PlanSource sources[SS_PLAN_COUNT] = {
 		" ORDER BY s.k COLLATE pg_catalog.\"C\"),"
 		" finished_at OPERATOR(pg_catalog.-) started_at,"
 		" final_state, resumable",
-		4, {UUIDOID, TEXTOID, TEXTOID, JSONBOID}
+		5, {UUIDOID, TEXTOID, TEXTOID, JSONBOID, BOOLOID}
 	},
 };
 

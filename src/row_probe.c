@@ -30,6 +30,7 @@
 #include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "row_probe.h"
+#include "storage/bufmgr.h"
 #include "utils/acl.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -128,6 +129,13 @@ ss_row_probe(Oid table, text *name, text *state_id,
 	bool		more = true;
 	SnapshotData dirty;
 	Lookup		lookup;
+
+	/* most often there is no lease, and no history if none is kept */
+	if (RelationGetNumberOfBlocks(heap) == 0)
+	{
+		table_close(heap, NoLock);
+		return InvalidTransactionId;
+	}
 
 	InitDirtySnapshot(dirty);
 	begin_lookup(&lookup, heap, RelationGetPrimaryKeyIndex(heap, false), &dirty,

@@ -86,15 +86,6 @@ edit_merge(SsState *state, void *arg)
 		state->partial = (struct varlena *) merged;
 }
 
-static void
-edit_promote(SsState *state, void *arg)
-{
-	if (state->partial == NULL)
-		return;
-	state->completed = (struct varlena *) ss_state_effective(state);
-	state->partial = NULL;
-}
-
 /*
  * get(state_id): the effective state; SQL NULL when there is no such state.
  */
@@ -214,7 +205,7 @@ singer_state_promote(PG_FUNCTION_ARGS)
 	ss_write_init(&write, "promote", ss_state_id_arg(fcinfo, 0));
 	ss_write_condition(&write, fcinfo, 1, 2);
 	write.must_exist = true;
-	PG_RETURN_INT64(ss_store_write(&write, edit_promote, NULL));
+	PG_RETURN_INT64(ss_store_write(&write, ss_store_edit_promote, NULL));
 }
 
 /*

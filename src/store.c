@@ -196,6 +196,19 @@ ss_state_effective_copy(const SsState *state)
 	return result;
 }
 
+/*
+ * The edit of promote, and of a run that succeeds: the effective state becomes
+ * the completed one.
+ */
+void
+ss_store_edit_promote(SsState *state, void *arg)
+{
+	if (state->partial == NULL)
+		return;
+	state->completed = (struct varlena *) ss_state_effective(state);
+	state->partial = NULL;
+}
+
 static bool
 same_part(struct varlena *a, struct varlena *b)
 {
@@ -347,7 +360,8 @@ ss_store_write(const SsWrite *write, SsStoreEdit edit, void *arg)
 	SsClaim		claim;
 	int64		version;
 
-	PreventCommandIfReadOnly(psprintf("%s()", write->operation));
+	if (XactReadOnly)
+		PreventCommandIfReadOnly(psprintf("%s()", write->operation));
 	ss_claim_write(&claim, write->state_id,
 				   write->has_token ? &write->token : NULL, false);
 	version = ss_store_write_claimed(write, edit, arg);

@@ -61,6 +61,7 @@ extern void ss_write_condition(SsWrite *write, FunctionCallInfo fcinfo,
 extern int64 ss_store_write(const SsWrite *write, SsStoreEdit edit, void *arg);
 extern int64 ss_store_write_claimed(const SsWrite *write, SsStoreEdit edit,
 									void *arg);
+extern void ss_store_edit_promote(SsState *state, void *arg);
 extern void ss_state_read(text *state_id, bool read_only, SsState *state);
 extern bool ss_state_delete(const char *operation, text *state_id,
 							SsState *deleted);
