@@ -9,6 +9,7 @@
 #define SINGER_STATE_STORE_H
 
 #include "datatype/timestamp.h"
+#include "storage/itemptr.h"
 
 /* Columns of singer_state.state */
 enum
@@ -31,6 +32,7 @@ typedef struct SsState
 	bool		exists;
 	int64		version;		/* 0 if the state does not exist */
 	TimestampTz updated_at;
+	ItemPointerData place;		/* invalid if it was SQL that read the row */
 	struct varlena *completed;
 	struct varlena *partial;
 } SsState;
