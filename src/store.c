@@ -218,6 +218,16 @@ same_part(struct varlena *a, struct varlena *b)
 								   PointerGetDatum(b), b == NULL);
 }
 
+/*
+ * Do two states have the same parts, to the byte?
+ */
+bool
+ss_state_same_parts(const SsState *a, const SsState *b)
+{
+	return same_part(a->completed, b->completed) &&
+		same_part(a->partial, b->partial);
+}
+
 static bool
 has_bookmarks(const SsState *state)
 {
@@ -355,8 +365,7 @@ ss_store_write_claimed(const SsWrite *write, SsStoreEdit edit, void *arg)
 		edit(&new, arg);
 
 		version = old.version;
-		if (old.exists && same_part(old.completed, new.completed) &&
-			same_part(old.partial, new.partial))
+		if (old.exists && ss_state_same_parts(&old, &new))
 			break;
 		check_loss(write, &old, &new);
 		version = replace(write, &old, &new);

@@ -67,6 +67,7 @@ extern void ss_store_edit_promote(SsState *state, void *arg);
 extern void ss_state_read(text *state_id, bool read_only, SsState *state);
 extern bool ss_state_delete(const char *operation, text *state_id,
 							SsState *deleted);
+extern bool ss_state_same_parts(const SsState *a, const SsState *b);
 extern Jsonb *ss_state_part(struct varlena *part);
 extern Jsonb *ss_state_effective(const SsState *state);
 extern Jsonb *ss_state_effective_copy(const SsState *state);
