@@ -117,16 +117,16 @@ role_arg(FunctionCallInfo fcinfo, int argno)
  * Functions that are for administrators only.  Of the others, those that only
  * read are for readers, the rest for writers; the pure ones are PUBLIC's.
  */
-#define ADMIN_FUNCTIONS "('break_lock', 'grant_access', 'revoke_access')"
+#define ADMIN_FUNCTIONS "'{break_lock,grant_access,revoke_access}'::pg_catalog.name[]"
 
 /* Is the function f for the level $1? */
 #define FUNCTION_FILTER \
 	" FROM pg_catalog.pg_proc f" \
 	" WHERE f.pronamespace OPERATOR(pg_catalog.=) 'singer_state'::pg_catalog.regnamespace" \
 	" AND f.prorettype OPERATOR(pg_catalog.<>) 'pg_catalog.trigger'::pg_catalog.regtype" \
-	" AND f.proname NOT IN " ADMIN_FUNCTIONS \
+	" AND f.proname OPERATOR(pg_catalog.<>) ALL (" ADMIN_FUNCTIONS ")" \
 	" AND (f.provolatile OPERATOR(pg_catalog.=) 's'" \
-	" OR f.provolatile OPERATOR(pg_catalog.=) $1::\"char\")"
+	" OR f.provolatile OPERATOR(pg_catalog.=) $1)"
 
 /* Privileges on all but the functions, which follow from the catalog */
 static const Grant grants[] = {
