@@ -45,6 +45,7 @@ ss_format_utc(TimestampTz when)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
 				 errmsg("timestamp out of range")));
+	tm.tm_isdst = 0;			/* known, or no zone is printed */
 	EncodeDateTime(&tm, fsec, true, 0, NULL, USE_ISO_DATES, result);
 	return result;
 }

@@ -66,6 +66,21 @@ static const PlanSource sources[SS_PLAN_COUNT] = {
 		"UPDATE singer_state.state SET version = $3" KEY_MATCHES,
 		3, {TEXTOID, TEXTOID, INT8OID}
 	},
+
+	/*
+	 * The same for a row whose place is known, which spares the index.  The
+	 * place is not given away while the caller has a snapshot that sees the
+	 * row.
+	 */
+	[SS_PLAN_STATE_UPDATE_PLACE] = {
+		"UPDATE singer_state.state"
+		" SET completed_state = $2, partial_state = $3"
+		" WHERE ctid OPERATOR(pg_catalog.=) $1"
+		" AND version OPERATOR(pg_catalog.=) $4"
+		" AND updated_at OPERATOR(pg_catalog.=) $5"
+		" RETURNING version",
+		5, {TIDOID, JSONBOID, JSONBOID, INT8OID, TIMESTAMPTZOID}
+	},
 	[SS_PLAN_STATE_DELETE] = {
 		"DELETE FROM singer_state.state" KEY_MATCHES
 		" RETURNING completed_state, partial_state",
