@@ -42,6 +42,7 @@ foreach my $wait (@waits)
 		[ 'release', q{SELECT singer_state.release_lease('s', '%s')} ],
 		[ 'release in a transaction', q{BEGIN; SELECT singer_state.release_lease('s', '%s'); SELECT; COMMIT} ],
 		[ 'release in two phases', q{BEGIN; SELECT singer_state.release_lease('s', '%s'); PREPARE TRANSACTION 'p'; COMMIT PREPARED 'p'} ],
+		[ 'renewal that ends sooner', q{SELECT singer_state.renew_lease('s', '%s', '1 ms')} ],
 		[ 'break_lock', q{SELECT singer_state.break_lock('s') -- %s} ])
 	{
 		my ($how, $sql) = @$end;
