@@ -124,6 +124,14 @@ SELECT count(*) FROM singer_state.locks;
 SELECT singer_state.break_lock('a');
 SELECT leases_held();
 
+-- One that has no end.
+SELECT lock_id IS NOT NULL AS taken FROM singer_state.acquire_lease('a');
+UPDATE singer_state.state_lock SET locked_at = '2000-01-01 00:00+00', expires_at = 'infinity',
+	holder_user = 'u', application_name = 'p', client_addr = NULL
+WHERE namespace = 'regress_leases';
+SELECT singer_state.merge('a', '{"b": 1}');
+SELECT singer_state.break_lock('a');
+
 -- Namespaces are independent.
 SELECT lock_id FROM singer_state.acquire_lease('a') \gset
 SET singer_state.namespace = 'regress_leases_2';

@@ -191,5 +191,24 @@ foreach my $wait (@waits[0 .. 1])
 	$_->quit foreach $holder, $next;
 }
 
+# Writers have the lock while their statement runs; that is no run lock, and
+# no reason not to break the lease.
+{
+	my ($lock_id, $token) = take_lease('1 day');
+	my $first = LockSession->new($node);
+	my $second = LockSession->new($node);
+
+	$first->ask(qq{BEGIN;
+		SELECT singer_state.merge('s', '{"first": 1}', token => $token);});
+	$second->send(
+		qq{SELECT singer_state.merge('s', '{"second": 1}', token => $token) > 0;});
+	$second->wait_until_blocked($node);
+	value_is($node, q{SELECT singer_state.break_lock('s')},
+		'lease ended', 'broken while a write goes on');
+	$first->ask('COMMIT;');
+	is($second->answer, 't', 'which is not held up');
+	$_->quit foreach $first, $second;
+}
+
 $node->stop;
 done_testing();
