@@ -63,6 +63,7 @@ REGRESS_OPTS = --load-extension=singer_state
 
 # See below: not every server can run them
 ISOLATION_SPECS = \
+	advance-advance \
 	bulk-bulk \
 	different-ids \
 	merge-clear \
