@@ -57,6 +57,7 @@ REGRESS = \
 	search_path \
 	settings \
 	store \
+	stored_bookmarks \
 	validation \
 	versions
 REGRESS_OPTS = --load-extension=singer_state
