@@ -50,6 +50,8 @@ REGRESS = \
 	export_import \
 	forms \
 	history \
+	leases \
+	locks \
 	messages \
 	namespaces \
 	patterns \
@@ -66,7 +68,12 @@ REGRESS_OPTS = --load-extension=singer_state
 ISOLATION_SPECS = \
 	advance-advance \
 	bulk-bulk \
+	clear-create \
 	different-ids \
+	lock-deadlock \
+	lock-lease \
+	lock-lock \
+	lock-write \
 	merge-clear \
 	merge-import \
 	merge-merge \
@@ -103,5 +110,6 @@ $(OBJS): $(wildcard src/*.h)
 .PHONY: bench
 bench:
 	@for run in test/bench/run-*; do \
+		test -x "$$run" || continue; \
 		echo "== $${run##*/}"; PATH="$(bindir):$$PATH" "$$run" || exit; \
 	done

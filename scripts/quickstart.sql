@@ -14,25 +14,21 @@ SELECT singer_state.acquire_lock(:'state_id');
 BEGIN;
 
 -- Where did the last run end?
-SELECT coalesce(singer_state.get(:'state_id')
-                #>> '{singer_state,bookmarks,package,replication_key_value}', '0') AS since \gset
+SELECT coalesce(singer_state.fetch_bookmark(:'state_id', 'package', 'replication_key_value'),
+                '0') AS since \gset
 
 -- Load what is new.
 WITH new AS (
     SELECT * FROM source.package WHERE change > :since
 ), loaded AS (
-    INSERT INTO warehouse.package AS old SELECT * FROM new
+    INSERT INTO warehouse.package SELECT * FROM new
     ON CONFLICT (name) DO UPDATE
     SET version = excluded.version, kilobytes = excluded.kilobytes, change = excluded.change
 )
 SELECT count(*) AS rows, coalesce(max(change), :since) AS reached FROM new \gset
 
 -- Say how far we are.
-SELECT singer_state.merge(:'state_id', jsonb_build_object('singer_state',
-           jsonb_build_object('bookmarks',
-               jsonb_build_object('package',
-                   jsonb_build_object('replication_key', 'change',
-                                      'replication_key_value', :reached::bigint)))));
+SELECT singer_state.advance_bookmark(:'state_id', 'package', 'change', :'reached');
 
 COMMIT;
 

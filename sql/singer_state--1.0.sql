@@ -825,7 +825,7 @@ COMMENT ON FUNCTION singer_state.break_lock(text) IS
 'For administrators: ends a lease, or says which process holds the run lock and how to end it.';
 
 CREATE FUNCTION singer_state.namespace_locks() RETURNS TABLE (state_id text, kind text, pid integer, holder_user text, application_name text, client inet, since timestamptz, expires_at timestamptz, token bigint, waiters bigint)
-LANGUAGE sql VOLATILE PARALLEL RESTRICTED
+LANGUAGE sql STABLE PARALLEL RESTRICTED
 AS $$
 	WITH locks AS (
 		SELECT l.pid, l.granted, l.mode, l.classid, l.objid, l.objsubid,
@@ -1060,7 +1060,7 @@ COMMENT ON COLUMN singer_state.run.message_counts IS 'Messages by type, {"RECORD
 COMMENT ON COLUMN singer_state.run.stream_counts IS 'Messages by stream and type, {"users": {"RECORD": 10}}; version is that of the stream''s last ACTIVATE_VERSION';
 COMMENT ON COLUMN singer_state.run.reached_state IS 'Whether the run has written a state, which then is the partial part';
 COMMENT ON COLUMN singer_state.run.final_state IS 'The effective state when the run was finished';
-COMMENT ON COLUMN singer_state.run.resumable IS 'Whether a run can resume from each bookmark of the final state: none has progress markers with a note; NULL if there is no state';
+COMMENT ON COLUMN singer_state.run.resumable IS 'Whether a run can resume from each bookmark of the final state: none has progress markers; NULL if there is no state';
 COMMENT ON COLUMN singer_state.run.error IS 'Why the run has failed';
 
 CREATE FUNCTION singer_state.begin_run(

@@ -15,6 +15,7 @@
 
 #include "args.h"
 #include "claim.h"
+#include "lib/stringinfo.h"
 #include "state_id.h"
 #include "utils/timestamp.h"
 #include "validate.h"
@@ -93,4 +94,31 @@ ss_timeout_arg(FunctionCallInfo fcinfo, int argno, int standard)
 	if (milliseconds < 0)
 		return SS_WAIT_FOREVER;
 	return (int) Min(ceil(milliseconds), INT_MAX);
+}
+
+/*
+ * One of several words, by its position in a list that NULL ends.
+ */
+int
+ss_choice_arg(FunctionCallInfo fcinfo, int argno, const char *name,
+			  const char *const *choices)
+{
+	StringInfoData known;
+	char	   *word;
+
+	ss_require_arg(fcinfo, argno, name);
+	word = text_to_cstring(PG_GETARG_TEXT_PP(argno));
+	initStringInfo(&known);
+	for (int i = 0; choices[i] != NULL; i++)
+	{
+		if (strcmp(word, choices[i]) == 0)
+			return i;
+		appendStringInfo(&known, "%s\"%s\"", i == 0 ? "" :
+						 choices[i + 1] != NULL ? ", " : " or ", choices[i]);
+	}
+
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("unrecognized value for %s: \"%s\"", name, word),
+			 errhint("Use %s.", known.data)));
 }

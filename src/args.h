@@ -14,6 +14,8 @@ extern text *ss_state_id_arg(FunctionCallInfo fcinfo, int argno);
 extern Jsonb *ss_document_arg(FunctionCallInfo fcinfo, int argno,
 							  const char *name, bool validate);
 extern bool ss_flag_arg(FunctionCallInfo fcinfo, int argno, const char *name);
+extern int	ss_choice_arg(FunctionCallInfo fcinfo, int argno, const char *name,
+						  const char *const *choices);
 extern int	ss_timeout_arg(FunctionCallInfo fcinfo, int argno, int standard);
 
 #endif							/* SINGER_STATE_ARGS_H */

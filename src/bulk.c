@@ -44,6 +44,8 @@ typedef enum OnConflict
 	CONFLICT_SKIP
 } OnConflict;
 
+static const char *const conflict_names[] = {"error", "overwrite", "skip", NULL};
+
 /* One state to import */
 typedef struct Import
 {
@@ -243,26 +245,6 @@ singer_state_export(PG_FUNCTION_ARGS)
 	PG_RETURN_JSONB_P(result);
 }
 
-static OnConflict
-conflict_arg(FunctionCallInfo fcinfo, int argno)
-{
-	char	   *name;
-
-	ss_require_arg(fcinfo, argno, "on_conflict");
-	name = text_to_cstring(PG_GETARG_TEXT_PP(argno));
-	if (strcmp(name, "error") == 0)
-		return CONFLICT_ERROR;
-	if (strcmp(name, "overwrite") == 0)
-		return CONFLICT_OVERWRITE;
-	if (strcmp(name, "skip") == 0)
-		return CONFLICT_SKIP;
-
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("unrecognized value for on_conflict: \"%s\"", name),
-			 errhint("Use \"error\", \"overwrite\" or \"skip\".")));
-}
-
 static void
 refuse_import(text *state_id, const char *problem)
 {
@@ -384,7 +366,8 @@ sorted_keys(Jsonb *object, int *count)
 Datum
 singer_state_import(PG_FUNCTION_ARGS)
 {
-	OnConflict	on_conflict = conflict_arg(fcinfo, 1);
+	OnConflict	on_conflict = ss_choice_arg(fcinfo, 1, "on_conflict",
+											conflict_names);
 	MemoryContext row_context;
 	MemoryContext old;
 	Jsonb	   *states;

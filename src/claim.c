@@ -58,8 +58,8 @@ typedef struct Request
 	SsClaim    *claim;
 	LOCKMODE	mode;
 	const int64 *token;			/* of the caller's lease, or NULL */
+	const pg_uuid_t *lock_id;	/* of the lease to renew, or NULL */
 	TimestampTz deadline;		/* DT_NOEND waits for ever */
-	TransactionId blocker;		/* of OBSTACLE_TRANSACTION */
 } Request;
 
 /* A wait of the server's, to be run under a lock_timeout of ours */
@@ -100,31 +100,55 @@ read_lease(HeapTuple tuple, TupleDesc desc, void *arg)
 }
 
 /*
+ * Read the lease; answers a transaction that is writing it.
+ */
+static TransactionId
+probe_lease(SsClaim *claim)
+{
+	memset(&claim->lease, 0, sizeof(SsLease));
+	return ss_row_probe(ss_row_table("state_lock"), claim->name,
+						claim->state_id, read_lease, &claim->lease);
+}
+
+/*
+ * Does the request come from the holder of the lease?  An error if it says so
+ * and is not.
+ */
+static bool
+is_leaseholder(const Request *request)
+{
+	const SsLease *lease = &request->claim->lease;
+
+	if (request->token != NULL &&
+		(!lease->exists || lease->token != *request->token))
+		ss_lease_refuse(request->claim->state_id, "write");
+	if (request->lock_id != NULL &&
+		(!lease->exists ||
+		 memcmp(&lease->lock_id, request->lock_id, sizeof(pg_uuid_t)) != 0))
+		ss_lease_refuse(request->claim->state_id, "renew");
+	return request->token != NULL || request->lock_id != NULL;
+}
+
+/*
  * What keeps us from having the state id, now that we have its lock?
  */
 static Obstacle
 find_obstacle(Request *request)
 {
 	SsClaim    *claim = request->claim;
-	SsLease    *lease = &claim->lease;
 
-	memset(lease, 0, sizeof(SsLease));
-	request->blocker = ss_row_probe(ss_row_table("state_lock"), claim->name,
-									claim->state_id, read_lease, lease);
-	if (!TransactionIdIsValid(request->blocker) &&
+	claim->blocker = probe_lease(claim);
+	if (!TransactionIdIsValid(claim->blocker) &&
 		request->mode == ExclusiveLock)
-		request->blocker = ss_row_probe(ss_row_table("state"), claim->name,
-										claim->state_id, NULL, NULL);
-	if (TransactionIdIsValid(request->blocker))
+		claim->blocker = ss_row_probe(ss_row_table("state"), claim->name,
+									  claim->state_id, NULL, NULL);
+	if (TransactionIdIsValid(claim->blocker))
 		return OBSTACLE_TRANSACTION;
 
-	if (request->token != NULL)
-	{
-		if (!lease->exists || lease->token != *request->token)
-			ss_lease_refuse(claim->state_id, "write");
+	if (is_leaseholder(request))
 		return OBSTACLE_NONE;
-	}
-	if (lease->exists && lease->expires_at > GetCurrentTimestamp())
+	if (claim->lease.exists &&
+		claim->lease.expires_at > GetCurrentTimestamp())
 		return OBSTACLE_LEASE;
 	return OBSTACLE_NONE;
 }
@@ -200,7 +224,7 @@ block_on_lock(Request *request, const LOCKTAG *tag)
 static void
 block_on_transaction(Request *request, const LOCKTAG *tag)
 {
-	XactLockTableWait(request->blocker, NULL, NULL, XLTW_None);
+	XactLockTableWait(request->claim->blocker, NULL, NULL, XLTW_None);
 }
 
 /*
@@ -295,7 +319,8 @@ claim_at_once(Request *request, const LOCKTAG *queue)
  * the state id; a timeout that passes is an error.
  */
 static bool
-claim(SsClaim *claim, LOCKMODE mode, const int64 *token, int timeout)
+claim(SsClaim *claim, LOCKMODE mode, const int64 *token,
+	  const pg_uuid_t *lock_id, int timeout)
 {
 	Request		request;
 	LOCKTAG		queue;
@@ -303,12 +328,16 @@ claim(SsClaim *claim, LOCKMODE mode, const int64 *token, int timeout)
 	request.claim = claim;
 	request.mode = mode;
 	request.token = token;
+	request.lock_id = lock_id;
 	request.deadline = timeout == SS_WAIT_FOREVER ? DT_NOEND :
 		TimestampTzPlusMilliseconds(GetCurrentTimestamp(), timeout);
 	ss_claim_tag(&queue, claim->name, claim->state_id, SS_LOCK_CLASS_QUEUE);
 
 	if (!claim_at_once(&request, &queue))
 	{
+		/* who has lost a lease need not wait to hear of it */
+		if (!TransactionIdIsValid(probe_lease(claim)))
+			(void) is_leaseholder(&request);
 		if (timeout == 0)
 			return false;
 		claim_in_line(&request, &queue);
@@ -323,6 +352,7 @@ init_claim(SsClaim *claim, text *state_id)
 	claim->name = ss_namespace_current();
 	claim->state_id = state_id;
 	claim->mode = NoLock;
+	claim->blocker = InvalidTransactionId;
 	memset(&claim->lease, 0, sizeof(SsLease));
 	ss_claim_tag(&claim->tag, claim->name, state_id, SS_LOCK_CLASS_RUN);
 }
@@ -333,16 +363,36 @@ init_claim(SsClaim *claim, text *state_id)
  * NULL; one that is not the newest is an error.  "force" asks nobody.
  *
  * The session that holds the run lock passes without a lock, which it could
- * not get before those who wait for it to end.
+ * not get before those who wait for it to end.  A token is an error there,
+ * since nobody has a lease: behind a pooler, the session may be another's.
  */
 void
 ss_claim_write(SsClaim *write, text *state_id, const int64 *token, bool force)
 {
 	init_claim(write, state_id);
-	if (force || ss_claim_is_own(&write->tag))
+	if (force)
 		return;
-	if (!claim(write, RowExclusiveLock, token, ss_lock_timeout))
+	if (ss_claim_is_own(&write->tag))
+	{
+		if (token != NULL)
+			ss_lease_refuse(state_id, "write");
+		return;
+	}
+	if (!claim(write, RowExclusiveLock, token, NULL, ss_lock_timeout))
 		ss_claim_report(write);
+}
+
+/*
+ * Claim a state id to renew the lease that has this lock_id; an error if that
+ * is lost.  Without the claim, somebody who has found the lease expired and is
+ * taking the state id could miss that it has been renewed.
+ */
+void
+ss_claim_renewal(SsClaim *renewal, text *state_id, const pg_uuid_t *lock_id)
+{
+	init_claim(renewal, state_id);
+	if (!claim(renewal, RowExclusiveLock, NULL, lock_id, ss_lock_timeout))
+		ss_claim_report(renewal);
 }
 
 /*
@@ -353,7 +403,7 @@ bool
 ss_claim_exclusive(SsClaim *exclusive, text *state_id, int timeout)
 {
 	init_claim(exclusive, state_id);
-	return claim(exclusive, ExclusiveLock, NULL, timeout);
+	return claim(exclusive, ExclusiveLock, NULL, NULL, timeout);
 }
 
 /*
@@ -374,9 +424,15 @@ void
 ss_claim_report(SsClaim *claim)
 {
 	char	   *holder = ss_lock_holder_describe(&claim->tag);
+	LOCKTAG		transaction;
 
 	if (holder == NULL && claim->lease.exists)
 		holder = psprintf("Leased to %s.", claim->lease.holder);
+	if (holder == NULL && TransactionIdIsValid(claim->blocker))
+	{
+		SET_LOCKTAG_TRANSACTION(transaction, claim->blocker);
+		holder = ss_lock_holder_describe(&transaction);
+	}
 
 	ereport(ERROR,
 			(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
@@ -394,8 +450,7 @@ ss_claim_report_locked(text *state_id)
 	SsClaim		claim;
 
 	init_claim(&claim, state_id);
-	(void) ss_row_probe(ss_row_table("state_lock"), claim.name, state_id,
-						read_lease, &claim.lease);
+	claim.blocker = probe_lease(&claim);
 	ss_claim_report(&claim);
 }
 

@@ -42,10 +42,13 @@ typedef struct SsClaim
 	LOCKTAG		tag;
 	LOCKMODE	mode;			/* NoLock if nothing is to be released */
 	SsLease		lease;			/* the row as it was found, expired or not */
+	TransactionId blocker;		/* has written the row and not ended */
 } SsClaim;
 
 extern void ss_claim_write(SsClaim *claim, text *state_id,
 						   const int64 *token, bool force);
+extern void ss_claim_renewal(SsClaim *claim, text *state_id,
+							 const pg_uuid_t *lock_id);
 extern bool ss_claim_exclusive(SsClaim *claim, text *state_id, int timeout);
 extern void ss_claim_release(SsClaim *claim);
 pg_noreturn extern void ss_claim_report(SsClaim *claim);

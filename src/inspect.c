@@ -23,10 +23,10 @@ typedef struct Report
 	MemoryContext row_context;
 	SsValue		stream;
 	bool		has_stream;
-}			Report;
+} Report;
 
 static void
-report_init(Report * report, FunctionCallInfo fcinfo)
+report_init(Report *report, FunctionCallInfo fcinfo)
 {
 	memset(report, 0, sizeof(Report));
 	InitMaterializedSRF(fcinfo, 0);
@@ -73,7 +73,7 @@ bookmark_datum(const SsValue *bookmark)
 }
 
 static void
-add_bookmark(Report * report, const SsValue *context, const SsValue *bookmark)
+add_bookmark(Report *report, const SsValue *context, const SsValue *bookmark)
 {
 	static const SsValue keys[] = {
 		{JENTRY_ISSTRING, 21, "replication_key_value"},
@@ -113,7 +113,7 @@ add_bookmark(Report * report, const SsValue *context, const SsValue *bookmark)
  * and one for each partition, be they a list or, as they should not, a map.
  */
 static void
-add_stream(Report * report, const SsValue *bookmark)
+add_stream(Report *report, const SsValue *bookmark)
 {
 	SsValue		partitions,
 				key,
@@ -169,7 +169,7 @@ singer_state_bookmarks(PG_FUNCTION_ARGS)
  */
 
 static void
-add_problem(Report * report, const SsValue *context, const char *problem,
+add_problem(Report *report, const SsValue *context, const char *problem,
 			const char *detail)
 {
 	MemoryContext caller = MemoryContextSwitchTo(report->row_context);
@@ -189,7 +189,7 @@ add_problem(Report * report, const SsValue *context, const char *problem,
 }
 
 static void
-check_partition(Report * report, SsContextIndex *index,
+check_partition(Report *report, SsContextIndex *index,
 				const SsValue *partition, uint32 position)
 {
 	SsValue		context;
@@ -206,7 +206,7 @@ check_partition(Report * report, SsContextIndex *index,
 }
 
 static void
-check_partitions(Report * report, const SsValue *partitions)
+check_partitions(Report *report, const SsValue *partitions)
 {
 	SsContextIndex *index;
 	SsIterator	iterator;
@@ -232,7 +232,7 @@ check_partitions(Report * report, const SsValue *partitions)
 }
 
 static void
-check_stream(Report * report, const SsValue *bookmark)
+check_stream(Report *report, const SsValue *bookmark)
 {
 	SsValue		value;
 

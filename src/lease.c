@@ -8,8 +8,8 @@
  * lock_id; its token, from a sequence, is higher than that of every lease
  * before it, so that a writer with an older one is fenced out (claim.c).
  *
- * Releasing a lease takes effect at commit, and that is when the first in the
- * queue is woken.
+ * Releasing or renewing a lease takes effect at commit, and that is when the
+ * first in the queue is woken.
  *
  *-------------------------------------------------------------------------
  */
@@ -59,7 +59,8 @@ wake_at_end(XactEvent event, void *arg)
 {
 	ListCell   *cell;
 
-	if (event == XACT_EVENT_COMMIT)
+	/* of a prepared transaction they wait for the end, once they look again */
+	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_PREPARE)
 	{
 		foreach(cell, queues_to_wake)
 			ss_claim_wake((LOCKTAG *) lfirst(cell));
@@ -138,6 +139,16 @@ lease_statement(SsPlan plan, text *state_id, Datum lock_id, Datum expires_at)
 }
 
 /*
+ * Delete the expired lease that a run lock is taken after, so that its holder
+ * can neither renew it nor write with its token.
+ */
+void
+ss_lease_end(text *state_id)
+{
+	(void) lease_statement(SS_PLAN_LEASE_BREAK, state_id, (Datum) 0, (Datum) 0);
+}
+
+/*
  * Write the row of a lease that was claimed; the result is the row that
  * acquire_lease answers.
  */
@@ -204,13 +215,19 @@ Datum
 singer_state_renew_lease(PG_FUNCTION_ARGS)
 {
 	text	   *state_id = ss_state_id_arg(fcinfo, 0);
-	TimestampTz expires_at = expiry(fcinfo, 2);
+	TimestampTz expires_at;
+	SsClaim		claim;
 
 	ss_require_arg(fcinfo, 1, "lock_id");
 	PreventCommandIfReadOnly("renew_lease()");
+	(void) expiry(fcinfo, 2);	/* a bad ttl is no reason to wait */
+	ss_claim_renewal(&claim, state_id, PG_GETARG_UUID_P(1));
+	expires_at = expiry(fcinfo, 2);
 	if (!lease_statement(SS_PLAN_LEASE_RENEW, state_id, PG_GETARG_DATUM(1),
 						 TimestampTzGetDatum(expires_at)))
 		ss_lease_refuse(state_id, "renew");
+	ss_claim_release(&claim);
+	wake_at_commit(ss_namespace_current(), state_id);	/* it may end sooner */
 	PG_RETURN_TIMESTAMPTZ(expires_at);
 }
 

@@ -12,11 +12,14 @@
 #include "singer_state.h"
 
 #include "args.h"
+#include "catalog/namespace.h"
 #include "commands/trigger.h"
 #include "miscadmin.h"
 #include "run_session.h"
 #include "run_tally.h"
 #include "utils/rel.h"
+
+static const char *const on_error_names[] = {"stop", "skip", NULL};
 
 PG_FUNCTION_INFO_V1(singer_state_process_message);
 PG_FUNCTION_INFO_V1(singer_state_process_messages);
@@ -88,24 +91,6 @@ singer_state_process_message(PG_FUNCTION_ARGS)
 }
 
 /*
- * What to do about a line that is no message: true to skip it.
- */
-static bool
-on_error_arg(FunctionCallInfo fcinfo, int argno)
-{
-	char	   *name;
-
-	ss_require_arg(fcinfo, argno, "on_error");
-	name = text_to_cstring(PG_GETARG_TEXT_PP(argno));
-	if (strcmp(name, "stop") != 0 && strcmp(name, "skip") != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("unrecognized value of on_error: \"%s\"", name),
-				 errhint("Use \"stop\" or \"skip\".")));
-	return strcmp(name, "skip") == 0;
-}
-
-/*
  * process_messages(run_id, messages, on_error): counts the messages of a
  * text, one a line; answers how many they were.
  */
@@ -114,7 +99,7 @@ singer_state_process_messages(PG_FUNCTION_ARGS)
 {
 	pg_uuid_t  *id = ss_run_id_arg(fcinfo, 0);
 	text	   *messages = message_arg(fcinfo, 1, "messages");
-	bool		skip = on_error_arg(fcinfo, 2);
+	bool		skip = ss_choice_arg(fcinfo, 2, "on_error", on_error_names) == 1;
 	SsTally    *tally;
 	int64		count;
 
@@ -140,6 +125,27 @@ open_current(void)
 }
 
 /*
+ * Does a trigger serve our view?  Another's first column need not be a text.
+ */
+static bool
+serves_messages(const TriggerData *trigger)
+{
+	Relation	relation = trigger->tg_relation;
+
+	return strcmp(RelationGetRelationName(relation), "messages") == 0 &&
+		RelationGetNamespace(relation) == get_namespace_oid(SS_SCHEMA, false);
+}
+
+static void
+refuse_trigger(const char *name)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+			 errmsg("function \"%s\" serves view \"%s.messages\" only",
+					name, SS_SCHEMA)));
+}
+
+/*
  * Row trigger of the view: adds a line, or several, to the current run.
  *
  * Answers a copy of the row.  The row itself is leaked by the server if it is
@@ -156,8 +162,9 @@ singer_state_messages_insert(PG_FUNCTION_ARGS)
 
 	if (!CALLED_AS_TRIGGER(fcinfo) ||
 		!TRIGGER_FIRED_INSTEAD(trigger->tg_event) ||
-		!TRIGGER_FIRED_BY_INSERT(trigger->tg_event))
-		elog(ERROR, "messages_insert must be called as INSTEAD OF INSERT trigger");
+		!TRIGGER_FIRED_BY_INSERT(trigger->tg_event) ||
+		!serves_messages(trigger))
+		refuse_trigger("messages_insert");
 
 	tally = open_current();
 	value = heap_getattr(trigger->tg_trigtuple, 1,
@@ -187,8 +194,9 @@ singer_state_messages_end(PG_FUNCTION_ARGS)
 
 	if (!CALLED_AS_TRIGGER(fcinfo) ||
 		!TRIGGER_FIRED_AFTER(trigger->tg_event) ||
-		!TRIGGER_FIRED_FOR_STATEMENT(trigger->tg_event))
-		elog(ERROR, "messages_end must be called as AFTER STATEMENT trigger");
+		!TRIGGER_FIRED_FOR_STATEMENT(trigger->tg_event) ||
+		!serves_messages(trigger))
+		refuse_trigger("messages_end");
 
 	if (ss_run_current() != NULL)
 		ss_tally_end_statement(open_current());

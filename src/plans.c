@@ -66,6 +66,21 @@ static const PlanSource sources[SS_PLAN_COUNT] = {
 		"UPDATE singer_state.state SET version = $3" KEY_MATCHES,
 		3, {TEXTOID, TEXTOID, INT8OID}
 	},
+
+	/*
+	 * The same for a row whose place is known, which spares the index.  The
+	 * place is not given away while the caller has a snapshot that sees the
+	 * row.
+	 */
+	[SS_PLAN_STATE_UPDATE_PLACE] = {
+		"UPDATE singer_state.state"
+		" SET completed_state = $2, partial_state = $3"
+		" WHERE ctid OPERATOR(pg_catalog.=) $1"
+		" AND version OPERATOR(pg_catalog.=) $4"
+		" AND updated_at OPERATOR(pg_catalog.=) $5"
+		" RETURNING version",
+		5, {TIDOID, JSONBOID, JSONBOID, INT8OID, TIMESTAMPTZOID}
+	},
 	[SS_PLAN_STATE_DELETE] = {
 		"DELETE FROM singer_state.state" KEY_MATCHES
 		" RETURNING completed_state, partial_state",
@@ -107,11 +122,7 @@ static const PlanSource sources[SS_PLAN_COUNT] = {
 	},
 	[SS_PLAN_HISTORY_PRUNE] = {
 		"DELETE FROM singer_state.state_history" KEY_MATCHES
-		" AND version OPERATOR(pg_catalog.<=)"
-		" (SELECT h.version FROM singer_state.state_history h"
-		" WHERE h.namespace OPERATOR(pg_catalog.=) $1"
-		" AND h.state_id OPERATOR(pg_catalog.=) $2"
-		" ORDER BY h.version DESC OFFSET $3 LIMIT 1)",
+		" AND version OPERATOR(pg_catalog.<=) $3",
 		3, {TEXTOID, TEXTOID, INT8OID}
 	},
 	[SS_PLAN_HISTORY_READ] = {
@@ -205,9 +216,7 @@ static const PlanSource sources[SS_PLAN_COUNT] = {
 	},
 	[SS_PLAN_RUN_FINISH] = {
 		"UPDATE singer_state.run SET status = $2, error = $3,"
-		" final_state = $4,"
-		" resumable = NOT pg_catalog.jsonb_path_exists($4,"
-		" '$.**{0 to 1}.bookmarks.*.**{0 to 2}.progress_markers.Note'),"
+		" final_state = $4, resumable = $5,"
 		" finished_at = pg_catalog.clock_timestamp()" RUN_MATCHES RUNNING
 		" RETURNING run_id, error, state_id, status, messages_processed,"
 		" states_processed, lines_skipped, message_counts, stream_counts,"
@@ -215,7 +224,7 @@ static const PlanSource sources[SS_PLAN_COUNT] = {
 		" ORDER BY s.k COLLATE pg_catalog.\"C\"),"
 		" finished_at OPERATOR(pg_catalog.-) started_at,"
 		" final_state, resumable",
-		4, {UUIDOID, TEXTOID, TEXTOID, JSONBOID}
+		5, {UUIDOID, TEXTOID, TEXTOID, JSONBOID, BOOLOID}
 	},
 };
 

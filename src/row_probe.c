@@ -30,6 +30,7 @@
 #include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "row_probe.h"
+#include "storage/bufmgr.h"
 #include "utils/acl.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -129,11 +130,19 @@ ss_row_probe(Oid table, text *name, text *state_id,
 	SnapshotData dirty;
 	Lookup		lookup;
 
+	/* most often there is no lease, and no history if none is kept */
+	if (RelationGetNumberOfBlocks(heap) == 0)
+	{
+		table_close(heap, NoLock);
+		return InvalidTransactionId;
+	}
+
 	InitDirtySnapshot(dirty);
 	begin_lookup(&lookup, heap, RelationGetPrimaryKeyIndex(heap, false), &dirty,
 				 name, state_id);
 	while (more && next_row(&lookup))
 	{
+		CHECK_FOR_INTERRUPTS();
 		/* the lookup reports each row's transaction in the snapshot */
 		if (TransactionIdIsValid(dirty.xmin))
 			pending = dirty.xmin;

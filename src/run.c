@@ -23,6 +23,7 @@
 #include "document.h"
 #include "miscadmin.h"
 #include "plans.h"
+#include "progress.h"
 #include "row_probe.h"
 #include "run.h"
 #include "run_lock.h"
@@ -38,6 +39,9 @@ PG_FUNCTION_INFO_V1(singer_state_begin_run);
 PG_FUNCTION_INFO_V1(singer_state_current_run);
 PG_FUNCTION_INFO_V1(singer_state_heartbeat);
 PG_FUNCTION_INFO_V1(singer_state_finish_run);
+
+/* What a state does to the one that the run has reached before */
+static const char *const strategy_names[] = {"overwrite", "merge", NULL};
 
 /*
  * A run id for people.
@@ -222,29 +226,11 @@ check_unlocked(text *state_id, const int64 *token)
 }
 
 /*
- * The strategy that begin_run was given, checked.
- */
-static text *
-strategy_arg(FunctionCallInfo fcinfo, int argno)
-{
-	char	   *name;
-
-	ss_require_arg(fcinfo, argno, "strategy");
-	name = text_to_cstring(PG_GETARG_TEXT_PP(argno));
-	if (strcmp(name, "overwrite") != 0 && strcmp(name, "merge") != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("unrecognized strategy: \"%s\"", name),
-				 errhint("Strategies are \"overwrite\" and \"merge\".")));
-	return cstring_to_text(name);
-}
-
-/*
  * Insert the row of a run; with a lock, say in those of dead runs that they
  * are dead.  Answers the run's id.
  */
 static pg_uuid_t *
-insert_run(text *state_id, text *strategy, bool locked, const int64 *token)
+insert_run(text *state_id, const char *strategy, bool locked, const int64 *token)
 {
 	pg_uuid_t  *id = palloc(sizeof(pg_uuid_t));
 	Datum		values[7];
@@ -257,7 +243,7 @@ insert_run(text *state_id, text *strategy, bool locked, const int64 *token)
 	if (locked)
 		(void) ss_plan_execute(SS_PLAN_RUN_BURY, values, NULL, false);
 
-	values[2] = PointerGetDatum(strategy);
+	values[2] = CStringGetTextDatum(strategy);
 	values[3] = BoolGetDatum(locked);
 	values[4] = token != NULL ? Int64GetDatum(*token) : (Datum) 0;
 	values[5] = Int32GetDatum(MyProcPid);
@@ -279,7 +265,8 @@ Datum
 singer_state_begin_run(PG_FUNCTION_ARGS)
 {
 	text	   *state_id = ss_state_id_arg(fcinfo, 0);
-	text	   *strategy = strategy_arg(fcinfo, 1);
+	const char *strategy = strategy_names[ss_choice_arg(fcinfo, 1, "strategy",
+														strategy_names)];
 	bool		lock = ss_flag_arg(fcinfo, 2, "lock");
 	int64		token = PG_ARGISNULL(3) ? 0 : PG_GETARG_INT64(3);
 	const int64 *token_arg = PG_ARGISNULL(3) ? NULL : &token;
@@ -363,18 +350,6 @@ edit_complete(SsState *state, void *arg)
 }
 
 /*
- * What "merge" makes of it, and a run that has reached no state.
- */
-static void
-edit_promote(SsState *state, void *arg)
-{
-	if (state->partial == NULL)
-		return;
-	state->completed = (struct varlena *) ss_state_effective(state);
-	state->partial = NULL;
-}
-
-/*
  * Complete the state of a run that has succeeded, if there is a state.  Needs
  * an SPI connection.
  */
@@ -392,7 +367,7 @@ complete_state(const SsRun *run, bool reached_state)
 	write.has_token = run->has_token;
 	write.token = run->token;
 	(void) ss_store_write(&write, reached_state && !run->merges ?
-						  edit_complete : edit_promote, NULL);
+						  edit_complete : ss_store_edit_promote, NULL);
 }
 
 /*
@@ -431,8 +406,8 @@ lock_run(const pg_uuid_t *id, bool *ours)
 static Datum
 write_end(const SsRun *run, bool success, text *error)
 {
-	Datum		values[4];
-	char		nulls[] = "    ";
+	Datum		values[5];
+	char		nulls[] = "     ";
 	SsState		state;
 	Jsonb	   *final_state;
 
@@ -444,7 +419,9 @@ write_end(const SsRun *run, bool success, text *error)
 	values[2] = PointerGetDatum(error);
 	values[3] = PointerGetDatum(final_state);
 	nulls[2] = error != NULL ? ' ' : 'n';
-	nulls[3] = final_state != NULL ? ' ' : 'n';
+	values[4] = BoolGetDatum(final_state != NULL &&
+							 ss_state_is_resumable(final_state));
+	nulls[3] = nulls[4] = final_state != NULL ? ' ' : 'n';
 	if (ss_plan_execute(SS_PLAN_RUN_FINISH, values, nulls, false) == 0)
 		ss_run_refuse_finished(&run->id);
 	return HeapTupleHeaderGetDatum(SPI_returntuple(SPI_tuptable->vals[0],

@@ -14,6 +14,7 @@
 #include "access.h"
 #include "args.h"
 #include "claim.h"
+#include "lease.h"
 #include "miscadmin.h"
 #include "run_lock.h"
 #include "settings.h"
@@ -99,6 +100,8 @@ ss_run_lock_acquire(text *state_id, int timeout)
 
 	if (!ss_claim_exclusive(&claim, state_id, timeout))
 		return false;
+	if (claim.lease.exists)
+		ss_lease_end(state_id);
 
 	companion = remember(&claim.tag);
 	(void) LockAcquire(&companion->since, AccessShareLock, false, false);

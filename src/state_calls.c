@@ -86,15 +86,6 @@ edit_merge(SsState *state, void *arg)
 		state->partial = (struct varlena *) merged;
 }
 
-static void
-edit_promote(SsState *state, void *arg)
-{
-	if (state->partial == NULL)
-		return;
-	state->completed = (struct varlena *) ss_state_effective(state);
-	state->partial = NULL;
-}
-
 /*
  * get(state_id): the effective state; SQL NULL when there is no such state.
  */
@@ -214,7 +205,7 @@ singer_state_promote(PG_FUNCTION_ARGS)
 	ss_write_init(&write, "promote", ss_state_id_arg(fcinfo, 0));
 	ss_write_condition(&write, fcinfo, 1, 2);
 	write.must_exist = true;
-	PG_RETURN_INT64(ss_store_write(&write, edit_promote, NULL));
+	PG_RETURN_INT64(ss_store_write(&write, ss_store_edit_promote, NULL));
 }
 
 /*
@@ -296,6 +287,50 @@ own_version(text *state_id)
 }
 
 /*
+ * Copy a state.  Needs an SPI connection.
+ */
+static int64
+copy_state(SsWrite *write, text *source_id, bool fold)
+{
+	SsState		source;
+
+	ss_state_read(source_id, false, &source);
+	if (!source.exists)
+		ss_state_missing(source_id);
+	return write_target(write, &source, fold);
+}
+
+/*
+ * Move a state.  Needs an SPI connection.
+ *
+ * The rows are locked in byte order, as everybody does.  A target that comes
+ * first gets its row before the source is locked, and once more if the source
+ * has changed until then.
+ */
+static int64
+move_state(SsWrite *write, text *source_id, bool fold)
+{
+	SsState		source;
+	SsState		seen;
+	int64		version = 0;
+
+	if (ss_state_id_compare(&write->state_id, &source_id) < 0)
+	{
+		ss_state_read(source_id, false, &seen);
+		if (!seen.exists)
+			ss_state_missing(source_id);
+		version = write_target(write, &seen, fold);
+		write->must_not_exist = false;
+	}
+
+	if (!ss_state_delete(write->operation, source_id, &source))
+		ss_state_missing(source_id);
+	if (version != 0 && ss_state_same_parts(&seen, &source))
+		return version;
+	return write_target(write, &source, fold);
+}
+
+/*
  * copy() and move() differ by what becomes of the source.
  */
 static Datum
@@ -306,7 +341,6 @@ transfer(FunctionCallInfo fcinfo, const char *operation, bool keep_source)
 	bool		fold = ss_flag_arg(fcinfo, 3, "fold");
 	SsWrite		write;
 	SsClaim		claims[2];
-	SsState		source;
 	int64		version;
 
 	PreventCommandIfReadOnly(psprintf("%s()", operation));
@@ -320,13 +354,8 @@ transfer(FunctionCallInfo fcinfo, const char *operation, bool keep_source)
 	else
 		claim_both(claims, source_id, target_id);
 	SPI_connect();
-	if (keep_source)
-		ss_state_read(source_id, false, &source);
-	else
-		(void) ss_state_delete(operation, source_id, &source);
-	if (!source.exists)
-		ss_state_missing(source_id);
-	version = write_target(&write, &source, fold);
+	version = keep_source ? copy_state(&write, source_id, fold) :
+		move_state(&write, source_id, fold);
 	SPI_finish();
 	if (keep_source)
 		ss_claim_release(&claims[0]);

@@ -91,6 +91,7 @@ take_row(HeapTuple row, TupleDesc desc, void *arg)
 	bool		isnull;
 
 	state->exists = true;
+	state->place = row->t_self;
 	state->completed = part_column(tuple, desc, SS_STATE_COMPLETED + 1);
 	state->partial = part_column(tuple, desc, SS_STATE_PARTIAL + 1);
 	state->version = DatumGetInt64(heap_getattr(tuple, SS_STATE_VERSION + 1,
@@ -129,6 +130,7 @@ ss_state_read(text *state_id, bool read_only, SsState *state)
 	values[1] = PointerGetDatum(state_id);
 	if (ss_plan_execute(SS_PLAN_STATE_READ, values, NULL, read_only) > 0)
 		(void) take_row(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, state);
+	ItemPointerSetInvalid(&state->place);
 }
 
 /*
@@ -196,11 +198,34 @@ ss_state_effective_copy(const SsState *state)
 	return result;
 }
 
+/*
+ * The edit of promote, and of a run that succeeds: the effective state becomes
+ * the completed one.
+ */
+void
+ss_store_edit_promote(SsState *state, void *arg)
+{
+	if (state->partial == NULL)
+		return;
+	state->completed = (struct varlena *) ss_state_effective(state);
+	state->partial = NULL;
+}
+
 static bool
 same_part(struct varlena *a, struct varlena *b)
 {
 	return ss_document_datum_equal(PointerGetDatum(a), a == NULL,
 								   PointerGetDatum(b), b == NULL);
+}
+
+/*
+ * Do two states have the same parts, to the byte?
+ */
+bool
+ss_state_same_parts(const SsState *a, const SsState *b)
+{
+	return same_part(a->completed, b->completed) &&
+		same_part(a->partial, b->partial);
 }
 
 static bool
@@ -248,32 +273,54 @@ check_loss(const SsWrite *write, const SsState *old, const SsState *new)
 }
 
 /*
+ * Run the statement that writes the new state over the old one; answers the
+ * number of rows.
+ */
+static uint64
+write_over(const SsWrite *write, const SsState *old, const SsState *new)
+{
+	bool		has_place = ItemPointerIsValid(&old->place);
+	Datum		values[6];
+	char		nulls[] = "      ";
+	int			n = 0;
+
+	if (has_place)
+		values[n++] = PointerGetDatum(&old->place);
+	else
+	{
+		values[n++] = PointerGetDatum(ss_namespace_current());
+		values[n++] = PointerGetDatum(write->state_id);
+	}
+	nulls[n] = new->completed ? ' ' : 'n';
+	values[n++] = PointerGetDatum(new->completed);
+	nulls[n] = new->partial ? ' ' : 'n';
+	values[n++] = PointerGetDatum(new->partial);
+	values[n++] = Int64GetDatum(old->version);
+	values[n++] = TimestampTzGetDatum(old->updated_at);
+
+	if (has_place)
+		return ss_trigger_write(write->operation, SS_PLAN_STATE_UPDATE_PLACE,
+								values, nulls);
+	return ss_trigger_write(write->operation,
+							old->exists ? SS_PLAN_STATE_UPDATE : SS_PLAN_STATE_INSERT,
+							values, nulls);
+}
+
+/*
  * Write the new state if the old one is still there; answers the new version,
  * or 0 if it is not.
  */
 static int64
 replace(const SsWrite *write, const SsState *old, const SsState *new)
 {
-	SsPlan		plan = old->exists ? SS_PLAN_STATE_UPDATE : SS_PLAN_STATE_INSERT;
-	Datum		values[6];
-	char		nulls[] = "      ";
 	bool		isnull;
 
-	values[0] = PointerGetDatum(ss_namespace_current());
-	values[1] = PointerGetDatum(write->state_id);
-	values[2] = PointerGetDatum(new->completed);
-	values[3] = PointerGetDatum(new->partial);
-	values[4] = Int64GetDatum(old->version);
-	values[5] = TimestampTzGetDatum(old->updated_at);
-	nulls[2] = new->completed ? ' ' : 'n';
-	nulls[3] = new->partial ? ' ' : 'n';
-
 	if (new->completed != NULL && new->completed != old->completed)
-		ss_document_check_size(values[2]);
+		ss_document_check_size(PointerGetDatum(new->completed));
 	if (new->partial != NULL && new->partial != old->partial)
-		ss_document_check_size(values[3]);
+		ss_document_check_size(PointerGetDatum(new->partial));
 
-	if (ss_trigger_write(write->operation, plan, values, nulls) == 0)
+	if (write_over(write, old, new) == 0)
 		return 0;
 	return ss_trigger_version(DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
 														  SPI_tuptable->tupdesc,
@@ -318,8 +365,7 @@ ss_store_write_claimed(const SsWrite *write, SsStoreEdit edit, void *arg)
 		edit(&new, arg);
 
 		version = old.version;
-		if (old.exists && same_part(old.completed, new.completed) &&
-			same_part(old.partial, new.partial))
+		if (old.exists && ss_state_same_parts(&old, &new))
 			break;
 		check_loss(write, &old, &new);
 		version = replace(write, &old, &new);
@@ -347,7 +393,8 @@ ss_store_write(const SsWrite *write, SsStoreEdit edit, void *arg)
 	SsClaim		claim;
 	int64		version;
 
-	PreventCommandIfReadOnly(psprintf("%s()", write->operation));
+	if (XactReadOnly)
+		PreventCommandIfReadOnly(psprintf("%s()", write->operation));
 	ss_claim_write(&claim, write->state_id,
 				   write->has_token ? &write->token : NULL, false);
 	version = ss_store_write_claimed(write, edit, arg);

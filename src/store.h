@@ -9,6 +9,7 @@
 #define SINGER_STATE_STORE_H
 
 #include "datatype/timestamp.h"
+#include "storage/itemptr.h"
 
 /* Columns of singer_state.state */
 enum
@@ -31,6 +32,7 @@ typedef struct SsState
 	bool		exists;
 	int64		version;		/* 0 if the state does not exist */
 	TimestampTz updated_at;
+	ItemPointerData place;		/* invalid if it was SQL that read the row */
 	struct varlena *completed;
 	struct varlena *partial;
 } SsState;
@@ -61,9 +63,11 @@ extern void ss_write_condition(SsWrite *write, FunctionCallInfo fcinfo,
 extern int64 ss_store_write(const SsWrite *write, SsStoreEdit edit, void *arg);
 extern int64 ss_store_write_claimed(const SsWrite *write, SsStoreEdit edit,
 									void *arg);
+extern void ss_store_edit_promote(SsState *state, void *arg);
 extern void ss_state_read(text *state_id, bool read_only, SsState *state);
 extern bool ss_state_delete(const char *operation, text *state_id,
 							SsState *deleted);
+extern bool ss_state_same_parts(const SsState *a, const SsState *b);
 extern Jsonb *ss_state_part(struct varlena *part);
 extern Jsonb *ss_state_effective(const SsState *state);
 extern Jsonb *ss_state_effective_copy(const SsState *state);
