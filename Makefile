@@ -59,12 +59,14 @@ REGRESS = \
 	search_path \
 	settings \
 	store \
+	stored_bookmarks \
 	validation \
 	versions
 REGRESS_OPTS = --load-extension=singer_state
 
 # See below: not every server can run them
 ISOLATION_SPECS = \
+	advance-advance \
 	bulk-bulk \
 	clear-create \
 	different-ids \
