@@ -264,6 +264,8 @@ edit_remove(SsState *state, void *arg)
 {
 	const StreamChange *change = arg;
 
+	/* complains about what is no state, as the document function does */
+	(void) ss_state_edit(effective_document(state));
 	state->completed = remove_from_part(state->completed, &change->stream);
 	state->partial = remove_from_part(state->partial, &change->stream);
 }
