@@ -59,15 +59,18 @@ REGRESS = \
 	search_path \
 	settings \
 	store \
+	stored_bookmarks \
 	validation \
 	versions
 REGRESS_OPTS = --load-extension=singer_state
 
 # See below: not every server can run them
 ISOLATION_SPECS = \
+	advance-advance \
 	bulk-bulk \
 	clear-create \
 	different-ids \
+	lock-collision \
 	lock-deadlock \
 	lock-lease \
 	lock-lock \
