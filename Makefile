@@ -70,6 +70,7 @@ ISOLATION_SPECS = \
 	bulk-bulk \
 	clear-create \
 	different-ids \
+	lock-collision \
 	lock-deadlock \
 	lock-lease \
 	lock-lock \

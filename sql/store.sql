@@ -135,5 +135,24 @@ SELECT singer_state.merge('parts', '{"bookmarks": {"s": {"partitions": [
 	{"context": {"id": 4}}]}}}');
 SELECT singer_state.get('parts');
 
+-- A write that a trigger makes during a write, when DDL has made the plans of
+-- both invalid.
+CREATE FUNCTION pg_temp.write_inner() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	IF new.state_id = 'outer' THEN
+		GRANT SELECT ON singer_state.state TO CURRENT_USER;
+		PERFORM singer_state.merge('inner', new.partial_state);
+	END IF;
+	RETURN NULL;
+END $$;
+CREATE TRIGGER write_inner AFTER INSERT OR UPDATE ON singer_state.state
+	FOR EACH ROW EXECUTE FUNCTION pg_temp.write_inner();
+SELECT singer_state.merge('outer', '{"a": 1}');
+SELECT singer_state.merge('outer', '{"a": 2}');
+SELECT singer_state.merge('outer', '{"a": 3}');
+SELECT version, partial_state FROM singer_state.get_state('inner');
+SELECT version, partial_state FROM singer_state.get_state('outer');
+DROP TRIGGER write_inner ON singer_state.state;
+
 SELECT count(*) FROM singer_state.clear_all('*');
 RESET singer_state.namespace;

@@ -233,8 +233,9 @@ static SPIPlanPtr plans[SS_PLAN_COUNT];
 /*
  * The plan of a statement, prepared now if need be.  Needs an SPI connection.
  *
- * A plan that DDL has invalidated is made anew rather than replanned, since
- * the columns of its result may have changed too.
+ * One that DDL has invalidated is planned again by the plan cache.  It must
+ * not be freed: the statement may be running further out, if a trigger or a
+ * policy that it has fired calls us.
  */
 SPIPlanPtr
 ss_plan_get(SsPlan plan)
@@ -243,12 +244,7 @@ ss_plan_get(SsPlan plan)
 	SPIPlanPtr	made;
 
 	if (plans[plan] != NULL)
-	{
-		if (SPI_plan_is_valid(plans[plan]))
-			return plans[plan];
-		SPI_freeplan(plans[plan]);
-		plans[plan] = NULL;
-	}
+		return plans[plan];
 
 	made = SPI_prepare_cursor(source->statement, source->nargs,
 							  (Oid *) source->argtypes,

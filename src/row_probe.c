@@ -33,9 +33,11 @@
 #include "storage/bufmgr.h"
 #include "utils/acl.h"
 #include "utils/fmgroids.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 
 typedef struct Lookup
 {
@@ -45,18 +47,74 @@ typedef struct Lookup
 } Lookup;
 
 /*
- * The OID of one of our tables.
+ * The tables whose OIDs have been asked for, so that a call need not go through
+ * two catalog caches each time.  Whatever may have renamed or dropped one of
+ * them makes us forget them all.
+ */
+#define MAX_TABLES 8
+
+static struct
+{
+	const char *name;
+	Oid			oid;
+}			tables[MAX_TABLES];
+static int	ntables = -1;		/* negative until anybody tells us of changes */
+
+static void
+forget_table(Datum arg, Oid relid)
+{
+	for (int i = 0; i < ntables; i++)
+	{
+		if (!OidIsValid(relid) || tables[i].oid == relid)
+		{
+			ntables = 0;
+			return;
+		}
+	}
+}
+
+static void
+forget_schema(Datum arg, int cacheid, uint32 hashvalue)
+{
+	ntables = 0;
+}
+
+static void
+remember_table(const char *name, Oid oid)
+{
+	if (ntables < 0)
+	{
+		CacheRegisterRelcacheCallback(forget_table, (Datum) 0);
+		CacheRegisterSyscacheCallback(NAMESPACEOID, forget_schema, (Datum) 0);
+		ntables = 0;
+	}
+	if (ntables == MAX_TABLES)
+		return;
+	tables[ntables].name = name;
+	tables[ntables].oid = oid;
+	ntables++;
+}
+
+/*
+ * The OID of one of our tables; the name must be a constant.
  */
 Oid
 ss_row_table(const char *name)
 {
-	Oid			table = get_relname_relid(name,
-										  get_namespace_oid(SS_SCHEMA, false));
+	Oid			table;
 
+	for (int i = 0; i < ntables; i++)
+	{
+		if (strcmp(tables[i].name, name) == 0)
+			return tables[i].oid;
+	}
+
+	table = get_relname_relid(name, get_namespace_oid(SS_SCHEMA, false));
 	if (!OidIsValid(table))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("table \"%s.%s\" does not exist", SS_SCHEMA, name)));
+	remember_table(name, table);
 	return table;
 }
 

@@ -73,13 +73,6 @@ remember(const LOCKTAG *run)
 	return companion;
 }
 
-static void
-lock_for_session(const LOCKTAG *tag, LOCKMODE mode)
-{
-	(void) LockAcquire(tag, mode, true, false);
-	LockRelease(tag, mode, false);
-}
-
 /*
  * Get the run lock, once more if this session has it already.  Answers false
  * if the timeout is 0 and somebody else has it.
@@ -104,9 +97,9 @@ ss_run_lock_acquire(text *state_id, int timeout)
 		ss_lease_end(state_id);
 
 	companion = remember(&claim.tag);
-	(void) LockAcquire(&companion->since, AccessShareLock, false, false);
-	lock_for_session(&claim.tag, ExclusiveLock);
-	lock_for_session(&companion->since, AccessShareLock);
+	(void) LockAcquire(&companion->since, AccessShareLock, true, false);
+	(void) LockAcquire(&claim.tag, ExclusiveLock, true, false);
+	ss_claim_release(&claim);
 	return true;
 }
 

@@ -33,6 +33,7 @@
 #include "state_id.h"
 #include "store.h"
 #include "trigger.h"
+#include "utils/acl.h"
 #include "utils/json.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -348,9 +349,21 @@ next_version(int64 version)
 }
 
 /*
+ * May the caller say which version a new row has?  Those who restore a dump
+ * may, which takes the right to write history.  A writer could choose the
+ * last one that there is, after which the state can never be changed.
+ */
+static bool
+may_restore(void)
+{
+	return pg_class_aclcheck(ss_row_table("state_history"), GetUserId(),
+							 ACL_INSERT) == ACLCHECK_OK;
+}
+
+/*
  * A new state: its version goes on from its history.  A version that came
- * with the row is kept if it is higher, so that a restored dump keeps its
- * versions, whichever table is loaded first.
+ * with the row of a dump is kept if it is higher, so that what is restored
+ * keeps its versions, whichever table is loaded first.
  */
 static HeapTuple
 before_insert(Relation relation, HeapTuple tuple)
@@ -364,8 +377,9 @@ before_insert(Relation relation, HeapTuple tuple)
 		return tuple;			/* the table's constraints refuse it */
 
 	version = next_version(last_version(&row));
-	if (!row.nulls[SS_STATE_VERSION])
-		version = Max(version, DatumGetInt64(row.values[SS_STATE_VERSION]));
+	if (!row.nulls[SS_STATE_VERSION] &&
+		DatumGetInt64(row.values[SS_STATE_VERSION]) > version && may_restore())
+		version = DatumGetInt64(row.values[SS_STATE_VERSION]);
 	row.values[SS_STATE_VERSION] = Int64GetDatum(version);
 	row.nulls[SS_STATE_VERSION] = false;
 	return form(tuple, RelationGetDescr(relation), &row);

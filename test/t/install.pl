@@ -131,11 +131,16 @@ value_is(
 	'', 'but to read, dump and restore', db => 'owned');
 value_is(
 	$node, q{
+	SELECT singer_state.set('before', '{"a": 1}');
+	SELECT singer_state.merge('before', '{"a": 2}');
 	DROP EXTENSION singer_state;
 	SELECT count(*) FROM pg_namespace WHERE nspname = 'singer_state';
 	CREATE EXTENSION singer_state;
-	SELECT count(*) FROM singer_state.list()},
-	"0\n0", 'dropped with all that it made, and made again',
+	SELECT count(*) FROM singer_state.list();
+	SELECT singer_state.set('a', '{"a": 1}');
+	SELECT singer_state.merge('a', '{"a": 2}');
+	SELECT singer_state.clear('a')},
+	"1\n2\n0\n0\n1\n2\nt", 'dropped with all that it made, and made again',
 	db => 'owned', as => 'owner');
 
 # What the catalog says of every object

@@ -240,6 +240,22 @@ fails_with($node, q{SELECT singer_state.grant_access('reader', 'owner')},
 	'22023', qr/reader.*writer.*admin/s, 'no such level');
 fails_with($node, q{SELECT singer_state.grant_access('nobody_at_all', 'reader')},
 	'42704', undef, 'no such role');
+# Nor does he choose the version of a row: with the last one that there is,
+# the state could never be changed again.
+value_is(
+	$node, q{
+	INSERT INTO singer_state.state (namespace, state_id, version)
+	VALUES ('meltano', 'last', 9223372036854775807) RETURNING version;
+	SELECT singer_state.merge('last', '{"a": 1}');
+	SELECT singer_state.clear('last')},
+	"1\n2\nt", 'a writer does not choose the version', as => 'writer');
+value_is(
+	$node, q{
+	INSERT INTO singer_state.state (namespace, state_id, version)
+	VALUES ('meltano', 'restored', 7) RETURNING version;
+	SELECT singer_state.clear('restored')},
+	"7\nt", 'who restores a dump does');
+
 fails_with($node, q{SELECT singer_state.grant_access('writer', 'admin')},
 	'42501', undef, 'nobody grants to himself', as => 'writer');
 
