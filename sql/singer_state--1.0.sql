@@ -936,7 +936,7 @@ CREATE FUNCTION singer_state.advance_bookmark(
 LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'singer_state_advance_bookmark';
 COMMENT ON FUNCTION singer_state.advance_bookmark(text, text, text, jsonb, jsonb, boolean, boolean, boolean, bigint) IS
-'increment_state on a stored state, in one atomic write to its partial part; creates the state if absent; answers the version. A smaller value than the bookmark''s changes nothing, so that the greater stays whoever comes last; check_sorted => true makes it an error (SS001). is_sorted => false puts the value into progress markers, for finalize_bookmarks. A JSON null value is nothing. Values that do not compare: 42804.';
+'increment_state on a stored state, in one atomic write to its partial part; creates the state if absent; answers the version. A smaller value than the bookmark''s changes nothing, so that the greater stays whoever comes last; check_sorted => true makes it an error (SS001). is_sorted => false puts the value into progress markers, for finalize_bookmarks. A JSON null value moves nothing, though the bookmark is made if it is not there, as by increment_state. Values that do not compare: 42804.';
 
 CREATE FUNCTION singer_state.finalize_bookmarks(
 	state_id text,
