@@ -936,7 +936,7 @@ CREATE FUNCTION singer_state.advance_bookmark(
 LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'singer_state_advance_bookmark';
 COMMENT ON FUNCTION singer_state.advance_bookmark(text, text, text, jsonb, jsonb, boolean, boolean, boolean, bigint) IS
-'increment_state on a stored state, in one atomic write to its partial part; creates the state if absent; answers the version. A smaller value than the bookmark''s changes nothing, so that the greater stays whoever comes last; check_sorted => true makes it an error (SS001). is_sorted => false puts the value into progress markers, for finalize_bookmarks. A JSON null value is nothing. Values that do not compare: 42804.';
+'increment_state on a stored state, in one atomic write to its partial part; creates the state if absent; answers the version. A smaller value than the bookmark''s changes nothing, so that the greater stays whoever comes last; check_sorted => true makes it an error (SS001). is_sorted => false puts the value into progress markers, for finalize_bookmarks. A JSON null value moves nothing, though the bookmark is made if it is not there, as by increment_state. Values that do not compare: 42804.';
 
 CREATE FUNCTION singer_state.finalize_bookmarks(
 	state_id text,
@@ -960,6 +960,16 @@ AS 'MODULE_PATHNAME', 'singer_state_remove_stream';
 COMMENT ON FUNCTION singer_state.remove_stream(text, text, bigint) IS
 'Takes a stream out of both parts of a stored state, so that its next run starts from the beginning; answers the version, the same if there was no such stream. 02000 when there is no such state.';
 
+CREATE FUNCTION singer_state.bookmark_part(
+	partial_state pg_catalog.jsonb,
+	stream text,
+	context pg_catalog.jsonb
+) RETURNS text
+LANGUAGE c IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'singer_state_bookmark_part';
+COMMENT ON FUNCTION singer_state.bookmark_part(pg_catalog.jsonb, text, pg_catalog.jsonb) IS
+'Which part of a state a row of the view "bookmarks" comes from: partial if the partial part has the stream, or with a context its partitions, which it has all or none of; else completed. 22004 for a NULL state or stream.';
+
 CREATE FUNCTION singer_state.namespace_bookmarks() RETURNS TABLE (
 	state_id text,
 	stream text,
@@ -978,17 +988,11 @@ LANGUAGE sql STABLE PARALLEL SAFE
 AS $$
 	SELECT s.state_id, b.stream, b.context, b.replication_key,
 		b.replication_key_value, b.starting_replication_value, b.signpost,
-		b.progress_markers, b.resumable, b.part, s.updated_at, b.bookmark
+		b.progress_markers, b.resumable,
+		singer_state.bookmark_part(s.partial_state, b.stream, b.context),
+		s.updated_at, b.bookmark
 	FROM singer_state.namespace_states() s
-	CROSS JOIN LATERAL (
-		SELECT e.*,
-			CASE WHEN p.stream IS NULL THEN 'completed' ELSE 'partial' END AS part
-		FROM singer_state.bookmarks(s.effective_state) e
-		LEFT JOIN (
-			SELECT DISTINCT q.stream, COALESCE(q.context, 'null') AS context
-			FROM singer_state.bookmarks(s.partial_state) q) p
-		ON p.stream OPERATOR(pg_catalog.=) e.stream
-		AND p.context OPERATOR(pg_catalog.=) COALESCE(e.context, 'null')) b
+	CROSS JOIN LATERAL singer_state.bookmarks(s.effective_state) b
 $$;
 COMMENT ON FUNCTION singer_state.namespace_bookmarks() IS
 'The rows of the view "bookmarks". A function, so that the caller''s privileges and row security hold on every server version.';
@@ -999,7 +1003,7 @@ SELECT b.state_id, b.stream, b.context, b.replication_key,
 	b.progress_markers, b.resumable, b.part, b.updated_at, b.bookmark
 FROM singer_state.namespace_bookmarks() b;
 COMMENT ON VIEW singer_state.bookmarks IS
-'One row per stream and partition over all states of the session''s namespace: what bookmarks(effective_state) answers, which part it comes from (partial where the partial part has the stream or partition), and when the state was last written.';
+'One row per stream and partition over all states of the session''s namespace: what bookmarks(effective_state) answers, which part it comes from (see bookmark_part), and when the state was last written.';
 
 -- ---------------------------------------------------------------------------
 -- Messages and runs

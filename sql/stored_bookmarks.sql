@@ -168,6 +168,9 @@ SELECT FROM singer_state.set('v', '{"bookmarks": {"done": {"id": 1}, "bare": "20
 	'{"bookmarks": {"done": {"more": 1}, "fresh": {"progress_markers": {"Note": "n"}, "replication_key_signpost": 3, "starting_replication_value": null}}}');
 SELECT stream, context, starting_replication_value AS start, signpost, progress_markers, resumable, part, bookmark
 FROM singer_state.bookmarks ORDER BY stream COLLATE "C";
+SELECT partial, singer_state.bookmark_part(partial, 's', NULL) AS stream, singer_state.bookmark_part(partial, 's', '{"x": 1}') AS partition
+FROM unnest(ARRAY['{}', '{"bookmarks": null}', '{"s": 1}', '{"s": {}}', '{"bookmarks": {"s": null}}', '{"singer_state": {"s": {"partitions": []}}}',
+	'{"s": {"partitions": [], "id": 1}}', '{"s": {"partitions": 1}}', '[]']::jsonb[]) AS partial;
 SELECT v.updated_at = s.updated_at AS written FROM singer_state.bookmarks v JOIN singer_state.states s USING (state_id)
 WHERE stream = 'done';
 SET singer_state.namespace = 'regress_stored_bookmarks_other';
@@ -204,7 +207,7 @@ OR yesterday.bookmark = b.bookmark
 ORDER BY b.state_id, b.stream, b.context;
 
 -- Which were interrupted?
-SELECT state_id, stream, context, progress_markers, updated_at > now() - interval '1 day' AS today
+SELECT state_id, stream, context, progress_markers
 FROM singer_state.bookmarks
 WHERE NOT resumable;
 

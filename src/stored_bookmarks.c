@@ -27,6 +27,7 @@ PG_FUNCTION_INFO_V1(singer_state_update_bookmark);
 PG_FUNCTION_INFO_V1(singer_state_advance_bookmark);
 PG_FUNCTION_INFO_V1(singer_state_finalize_bookmarks);
 PG_FUNCTION_INFO_V1(singer_state_remove_stream);
+PG_FUNCTION_INFO_V1(singer_state_bookmark_part);
 
 /* What is to become of a stream; the document functions' arguments */
 typedef struct StreamChange
@@ -356,4 +357,40 @@ singer_state_remove_stream(PG_FUNCTION_ARGS)
 	write.must_exist = true;
 	change.stream = ss_argument_string(fcinfo, 1, "stream");
 	PG_RETURN_INT64(ss_store_write(&write, edit_remove, &change));
+}
+
+/*
+ * Does an overlay have a stream itself, or its partitions?  An array of them
+ * replaces that of the completed part whole.
+ */
+static bool
+overlays_bookmark(const SsValue *entry, bool is_partition)
+{
+	SsValue		partitions;
+	bool		partitioned = ss_value_is_object(entry) &&
+	ss_object_get(ss_value_container(entry), SS_STRING("partitions"),
+				  &partitions) &&
+	ss_value_is_container(&partitions);
+
+	if (is_partition || !partitioned)
+		return is_partition == partitioned;
+	return JsonContainerSize(ss_value_container(entry)) > 1;
+}
+
+/*
+ * bookmark_part(partial_state, stream, context): the part that a row of the
+ * view "bookmarks" comes from.
+ */
+Datum
+singer_state_bookmark_part(PG_FUNCTION_ARGS)
+{
+	Jsonb	   *partial = ss_argument_jsonb(fcinfo, 0, "partial_state");
+	SsValue		stream = ss_argument_string(fcinfo, 1, "stream");
+	SsDocument	document = ss_document_open(partial);
+	SsValue		entry;
+	bool		is_partial;
+
+	is_partial = ss_document_stream(&document, &stream, &entry) &&
+		overlays_bookmark(&entry, !PG_ARGISNULL(2));
+	PG_RETURN_TEXT_P(cstring_to_text(is_partial ? "partial" : "completed"));
 }
