@@ -235,25 +235,6 @@ singer_state_clear(PG_FUNCTION_ARGS)
 }
 
 /*
- * Claim two state ids, in byte order as everybody does.
- */
-static void
-claim_both(SsClaim *claims, text *a, text *b)
-{
-	bool		a_first = ss_state_id_compare(&a, &b) < 0;
-
-	ss_claim_write(&claims[0], a_first ? a : b, NULL, false);
-	ss_claim_write(&claims[1], a_first ? b : a, NULL, false);
-}
-
-static void
-release_both(SsClaim *claims)
-{
-	ss_claim_release(&claims[1]);
-	ss_claim_release(&claims[0]);
-}
-
-/*
  * Give the target the source's parts, folded into a completed state on
  * demand.  Needs an SPI connection, to which the source belongs.
  */
@@ -292,20 +273,63 @@ own_version(text *state_id)
 static int64
 copy_state(SsWrite *write, text *source_id, bool fold)
 {
+	SsClaim		claim;
 	SsState		source;
+	int64		version;
 
+	ss_claim_write(&claim, write->state_id, NULL, false);
 	ss_state_read(source_id, false, &source);
 	if (!source.exists)
 		ss_state_missing(source_id);
-	return write_target(write, &source, fold);
+	version = write_target(write, &source, fold);
+	ss_claim_release(&claim);
+	return version;
+}
+
+/*
+ * Delete the source of a move.  Needs an SPI connection, to which the result
+ * belongs.
+ */
+static void
+take_source(const SsWrite *write, text *source_id, SsState *source)
+{
+	SsClaim		claim;
+
+	ss_claim_write(&claim, source_id, NULL, false);
+	if (!ss_state_delete(write->operation, source_id, source))
+		ss_state_missing(source_id);
+	ss_claim_release(&claim);
+}
+
+/*
+ * Give the target of a move what the source has, and lock its row also if it
+ * has that already.  Needs an SPI connection, to which the source belongs.
+ */
+static int64
+give_target(SsWrite *write, const SsState *source, bool fold)
+{
+	SsClaim		claim;
+	Datum		values[2];
+	int64		version;
+
+	values[0] = PointerGetDatum(ss_namespace_current());
+	values[1] = PointerGetDatum(write->state_id);
+
+	ss_claim_write(&claim, write->state_id, NULL, false);
+	(void) ss_plan_execute(SS_PLAN_STATE_TOUCH, values, NULL, false);
+	version = write_target(write, source, fold);
+	ss_claim_release(&claim);
+	return version;
 }
 
 /*
  * Move a state.  Needs an SPI connection.
  *
- * The rows are locked in byte order, as everybody does.  A target that comes
- * first gets its row before the source is locked, and once more if the source
- * has changed until then.
+ * As in a bulk call, state ids are taken in byte order, and each is claimed
+ * only while its row is written: whoever held one claim while it waited for
+ * the other's row could be what the writer of that row waits for.  A target
+ * that comes first gets its row before the source is locked, and once more if
+ * the source has changed until then.
  */
 static int64
 move_state(SsWrite *write, text *source_id, bool fold)
@@ -319,15 +343,14 @@ move_state(SsWrite *write, text *source_id, bool fold)
 		ss_state_read(source_id, false, &seen);
 		if (!seen.exists)
 			ss_state_missing(source_id);
-		version = write_target(write, &seen, fold);
+		version = give_target(write, &seen, fold);
 		write->must_not_exist = false;
 	}
 
-	if (!ss_state_delete(write->operation, source_id, &source))
-		ss_state_missing(source_id);
+	take_source(write, source_id, &source);
 	if (version != 0 && ss_state_same_parts(&seen, &source))
 		return version;
-	return write_target(write, &source, fold);
+	return give_target(write, &source, fold);
 }
 
 /*
@@ -340,7 +363,6 @@ transfer(FunctionCallInfo fcinfo, const char *operation, bool keep_source)
 	text	   *target_id = ss_state_id_arg(fcinfo, 1);
 	bool		fold = ss_flag_arg(fcinfo, 3, "fold");
 	SsWrite		write;
-	SsClaim		claims[2];
 	int64		version;
 
 	PreventCommandIfReadOnly(psprintf("%s()", operation));
@@ -349,18 +371,10 @@ transfer(FunctionCallInfo fcinfo, const char *operation, bool keep_source)
 	if (ss_state_id_compare(&source_id, &target_id) == 0)
 		return Int64GetDatum(own_version(source_id));
 
-	if (keep_source)
-		ss_claim_write(&claims[0], target_id, NULL, false);
-	else
-		claim_both(claims, source_id, target_id);
 	SPI_connect();
 	version = keep_source ? copy_state(&write, source_id, fold) :
 		move_state(&write, source_id, fold);
 	SPI_finish();
-	if (keep_source)
-		ss_claim_release(&claims[0]);
-	else
-		release_both(claims);
 	return Int64GetDatum(version);
 }
 
