@@ -108,5 +108,6 @@ $(OBJS): $(wildcard src/*.h)
 .PHONY: bench
 bench:
 	@for run in test/bench/run-*; do \
+		test -x "$$run" || continue; \
 		echo "== $${run##*/}"; PATH="$(bindir):$$PATH" "$$run" || exit; \
 	done

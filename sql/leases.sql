@@ -87,6 +87,9 @@ SELECT lock_id AS old_id, token AS old_token FROM singer_state.acquire_lease('a'
 UPDATE singer_state.state_lock SET expires_at = '2000-01-01' WHERE namespace = 'regress_leases';
 SELECT singer_state.try_acquire_lock('a');
 \set VERBOSITY sqlstate
+-- the session that holds the lock may be another client's by now
+SELECT singer_state.merge('a', '{"c": 2}', token => :old_token);
+SELECT singer_state.merge('a', '{"c": 2}', token => :old_token + 1);
 SELECT singer_state.renew_lease('a', :'old_id');
 SELECT singer_state.release_lease('a', :'old_id');
 SELECT singer_state.acquire_lease('a');
@@ -120,6 +123,14 @@ COMMIT;
 SELECT count(*) FROM singer_state.locks;
 SELECT singer_state.break_lock('a');
 SELECT leases_held();
+
+-- One that has no end.
+SELECT lock_id IS NOT NULL AS taken FROM singer_state.acquire_lease('a');
+UPDATE singer_state.state_lock SET locked_at = '2000-01-01 00:00+00', expires_at = 'infinity',
+	holder_user = 'u', application_name = 'p', client_addr = NULL
+WHERE namespace = 'regress_leases';
+SELECT singer_state.merge('a', '{"b": 1}');
+SELECT singer_state.break_lock('a');
 
 -- Namespaces are independent.
 SELECT lock_id FROM singer_state.acquire_lease('a') \gset

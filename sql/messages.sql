@@ -191,6 +191,18 @@ SELECT singer_state.process_message('00000000-0000-0000-0000-000000000000', '{}'
 SELECT status FROM singer_state.finish_run(:'run');
 INSERT INTO singer_state.messages VALUES ('{"bookmarks":{"a":9}}');
 
+-- Other views cannot have the triggers: their first column may be anything.
+CREATE VIEW regress_messages.other AS SELECT 1 AS message WHERE false;
+CREATE TRIGGER messages_insert INSTEAD OF INSERT ON regress_messages.other
+	FOR EACH ROW EXECUTE FUNCTION singer_state.messages_insert();
+CREATE TABLE regress_messages.messages (message integer);
+CREATE TRIGGER messages_end AFTER INSERT ON regress_messages.messages
+	FOR EACH STATEMENT EXECUTE FUNCTION singer_state.messages_end();
+SELECT singer_state.begin_run('others') IS NOT NULL AS begun;
+INSERT INTO regress_messages.other VALUES (12345);
+INSERT INTO regress_messages.messages VALUES (12345);
+SELECT status FROM singer_state.finish_run(singer_state.current_run());
+
 \set SHOW_CONTEXT never
 SET client_min_messages = warning;
 DROP SCHEMA regress_messages CASCADE;

@@ -43,7 +43,7 @@ DECLARE
 	operator text;
 	argument text;
 BEGIN
-	FOREACH argument IN ARRAY ARRAY['jsonb', 'text', 'int8', 'timestamptz'] LOOP
+	FOREACH argument IN ARRAY ARRAY['jsonb', 'text', 'int8', 'timestamptz', 'name', 'char'] LOOP
 		EXECUTE pg_catalog.format(
 			'CREATE FUNCTION regress_hostile.planted(pg_catalog.%1$I, pg_catalog.%1$I) '
 			'RETURNS boolean LANGUAGE sql VOLATILE AS $f$ SELECT regress_hostile.trap() $f$', argument);
@@ -75,6 +75,7 @@ END $$;
 -- types and tables
 CREATE DOMAIN regress_hostile.jsonb AS pg_catalog.text CHECK (regress_hostile.trap());
 CREATE DOMAIN regress_hostile.text AS pg_catalog.int4 CHECK (regress_hostile.trap());
+CREATE DOMAIN regress_hostile."char" AS pg_catalog.text CHECK (regress_hostile.trap());
 CREATE DOMAIN regress_hostile.int8 AS pg_catalog.text CHECK (regress_hostile.trap());
 CREATE DOMAIN regress_hostile.timestamptz AS pg_catalog.text CHECK (regress_hostile.trap());
 CREATE TABLE regress_hostile.state (planted pg_catalog.text);
@@ -85,6 +86,13 @@ CREATE VIEW regress_hostile.states AS SELECT regress_hostile.trap();
 SET search_path = regress_hostile, pg_catalog;
 SELECT now();
 SELECT 'a'::pg_catalog.text = 'b'::pg_catalog.text;
+
+-- access is granted by statements of our own, too
+CREATE ROLE regress_path_role;
+SELECT singer_state.grant_access('regress_path_role', 'reader');
+SELECT singer_state.grant_access('regress_path_role', 'admin');
+SELECT singer_state.revoke_access('regress_path_role');
+DROP ROLE regress_path_role;
 
 -- one round through the store
 \set round 'SELECT singer_state.set($$a$$, $${"bookmarks": {"x": {"id": 1}}}$$, $${"bookmarks": {"y": {"id": 2}}}$$); SELECT singer_state.set($$a$$, $${"bookmarks": {"x": {"id": 2}}}$$, $${"bookmarks": {"y": {"id": 2}}}$$, if_version => 1); SELECT singer_state.merge($$a$$, $${"bookmarks": {"x": {"id": 3}}}$$); SELECT singer_state.update($$a$$, $${"bookmarks": {"x": {"id": 4}}}$$); SELECT singer_state.promote($$a$$); SELECT singer_state.get($$a$$); SELECT version FROM singer_state.get_state($$a$$); SELECT FROM singer_state.copy($$a$$, $$b$$); SELECT FROM singer_state.move($$b$$, $$c$$); SELECT FROM singer_state.merge_from($$a$$, $$c$$); SELECT singer_state.list($$[abc]*$$); SELECT singer_state.list($$a*$$); SELECT singer_state.export(); SELECT singer_state.import($${"d": {"completed": {"n": 1}}}$$); SELECT singer_state.import($${"d": {"completed": {"n": 2}}}$$, on_conflict => $$overwrite$$); SELECT version, operation FROM singer_state.history($$a$$); SELECT singer_state.state_at($$a$$, 2); SELECT stream, key, old_value, new_value FROM singer_state.diff($$a$$, 1, 3); SELECT singer_state.restore($$a$$, 2); SELECT state_id, version, effective_state FROM singer_state.states ORDER BY state_id; UPDATE singer_state.state SET partial_state = $${"hand": 1}$$ WHERE namespace OPERATOR(pg_catalog.=) pg_catalog.current_setting($$singer_state.namespace$$) AND state_id OPERATOR(pg_catalog.=) $$a$$ RETURNING version; SELECT singer_state.clear($$d$$); SELECT singer_state.clear_all($$*$$, dry_run => true); SELECT singer_state.clear_all($$*$$);'

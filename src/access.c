@@ -21,6 +21,7 @@
 #include "row_probe.h"
 #include "state_id.h"
 #include "utils/acl.h"
+#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/lsyscache.h"
 #include "utils/resowner.h"
@@ -47,9 +48,26 @@ typedef struct Grant
 static const char *const level_names[] = {"reader", "writer", "admin", NULL};
 
 /*
+ * Does the error being handled say that somebody else has a row?  Row security
+ * has let us come that far then.
+ */
+static bool
+row_is_taken(MemoryContext context)
+{
+	MemoryContext old = MemoryContextSwitchTo(context);
+	ErrorData  *error = CopyErrorData();
+	bool		result = (error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE);
+
+	FreeErrorData(error);
+	MemoryContextSwitchTo(old);
+	return result;
+}
+
+/*
  * Would row security let the caller write the state?  There is no function
  * that answers it, so a row is written, in a subtransaction that is rolled
- * back whatever happens.
+ * back whatever happens.  It waits for nobody: whoever asks for a lock has
+ * said how long that may take.
  */
 static void
 try_write(text *state_id)
@@ -65,6 +83,9 @@ try_write(text *state_id)
 	BeginInternalSubTransaction(NULL);
 	PG_TRY();
 	{
+		(void) set_config_option("lock_timeout", "1", PGC_USERSET,
+								 PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0,
+								 false);
 		SPI_connect();
 		allowed = ss_plan_execute(SS_PLAN_STATE_TOUCH, values, NULL, false) > 0 ||
 			ss_plan_execute(SS_PLAN_STATE_TRY_INSERT, values, NULL, false) > 0;
@@ -73,10 +94,13 @@ try_write(text *state_id)
 	}
 	PG_CATCH();
 	{
+		allowed = row_is_taken(context);
 		MemoryContextSwitchTo(context);
 		RollbackAndReleaseCurrentSubTransaction();
 		CurrentResourceOwner = owner;
-		PG_RE_THROW();
+		if (!allowed)
+			PG_RE_THROW();
+		FlushErrorState();
 	}
 	PG_END_TRY();
 	MemoryContextSwitchTo(context);
@@ -117,16 +141,16 @@ role_arg(FunctionCallInfo fcinfo, int argno)
  * Functions that are for administrators only.  Of the others, those that only
  * read are for readers, the rest for writers; the pure ones are PUBLIC's.
  */
-#define ADMIN_FUNCTIONS "('break_lock', 'grant_access', 'revoke_access')"
+#define ADMIN_FUNCTIONS "'{break_lock,grant_access,revoke_access}'::pg_catalog.name[]"
 
 /* Is the function f for the level $1? */
 #define FUNCTION_FILTER \
 	" FROM pg_catalog.pg_proc f" \
 	" WHERE f.pronamespace OPERATOR(pg_catalog.=) 'singer_state'::pg_catalog.regnamespace" \
 	" AND f.prorettype OPERATOR(pg_catalog.<>) 'pg_catalog.trigger'::pg_catalog.regtype" \
-	" AND f.proname NOT IN " ADMIN_FUNCTIONS \
+	" AND f.proname OPERATOR(pg_catalog.<>) ALL (" ADMIN_FUNCTIONS ")" \
 	" AND (f.provolatile OPERATOR(pg_catalog.=) 's'" \
-	" OR f.provolatile OPERATOR(pg_catalog.=) $1::\"char\")"
+	" OR f.provolatile OPERATOR(pg_catalog.=) $1)"
 
 /* Privileges on all but the functions, which follow from the catalog */
 static const Grant grants[] = {

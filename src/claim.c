@@ -363,14 +363,21 @@ init_claim(SsClaim *claim, text *state_id)
  * NULL; one that is not the newest is an error.  "force" asks nobody.
  *
  * The session that holds the run lock passes without a lock, which it could
- * not get before those who wait for it to end.
+ * not get before those who wait for it to end.  A token is an error there,
+ * since nobody has a lease: behind a pooler, the session may be another's.
  */
 void
 ss_claim_write(SsClaim *write, text *state_id, const int64 *token, bool force)
 {
 	init_claim(write, state_id);
-	if (force || ss_claim_is_own(&write->tag))
+	if (force)
 		return;
+	if (ss_claim_is_own(&write->tag))
+	{
+		if (token != NULL)
+			ss_lease_refuse(state_id, "write");
+		return;
+	}
 	if (!claim(write, RowExclusiveLock, token, NULL, ss_lock_timeout))
 		ss_claim_report(write);
 }

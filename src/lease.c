@@ -8,8 +8,8 @@
  * lock_id; its token, from a sequence, is higher than that of every lease
  * before it, so that a writer with an older one is fenced out (claim.c).
  *
- * Releasing a lease takes effect at commit, and that is when the first in the
- * queue is woken.
+ * Releasing or renewing a lease takes effect at commit, and that is when the
+ * first in the queue is woken.
  *
  *-------------------------------------------------------------------------
  */
@@ -227,6 +227,7 @@ singer_state_renew_lease(PG_FUNCTION_ARGS)
 						 TimestampTzGetDatum(expires_at)))
 		ss_lease_refuse(state_id, "renew");
 	ss_claim_release(&claim);
+	wake_at_commit(ss_namespace_current(), state_id);	/* it may end sooner */
 	PG_RETURN_TIMESTAMPTZ(expires_at);
 }
 

@@ -41,6 +41,11 @@ ss_format_utc(TimestampTz when)
 	fsec_t		fsec;
 	char	   *result = palloc(MAXDATELEN + 1);
 
+	if (TIMESTAMP_NOT_FINITE(when))
+	{
+		EncodeSpecialTimestamp(when, result);
+		return result;
+	}
 	if (timestamp2tm(when, NULL, &tm, &fsec, NULL, NULL) != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
@@ -153,14 +158,17 @@ ss_lock_holder_describe(const LOCKTAG *tag)
 }
 
 /*
- * The process that holds the run lock of this tag, or 0.
+ * The process that holds the run lock of this tag, or 0.  One that only writes
+ * has the lock, too, but not as a run does.
  */
 int
 ss_lock_holder_pid(const LOCKTAG *tag)
 {
 	const LockInstanceData *lock = find_holder(GetLockStatusData(), tag);
 
-	return lock != NULL ? lock->pid : 0;
+	if (lock == NULL || (lock->holdMask & LOCKBIT_ON(ExclusiveLock)) == 0)
+		return 0;
+	return lock->pid;
 }
 
 static char *

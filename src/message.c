@@ -12,6 +12,7 @@
 #include "singer_state.h"
 
 #include "args.h"
+#include "catalog/namespace.h"
 #include "commands/trigger.h"
 #include "miscadmin.h"
 #include "run_session.h"
@@ -124,6 +125,27 @@ open_current(void)
 }
 
 /*
+ * Does a trigger serve our view?  Another's first column need not be a text.
+ */
+static bool
+serves_messages(const TriggerData *trigger)
+{
+	Relation	relation = trigger->tg_relation;
+
+	return strcmp(RelationGetRelationName(relation), "messages") == 0 &&
+		RelationGetNamespace(relation) == get_namespace_oid(SS_SCHEMA, false);
+}
+
+static void
+refuse_trigger(const char *name)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+			 errmsg("function \"%s\" serves view \"%s.messages\" only",
+					name, SS_SCHEMA)));
+}
+
+/*
  * Row trigger of the view: adds a line, or several, to the current run.
  *
  * Answers a copy of the row.  The row itself is leaked by the server if it is
@@ -140,8 +162,9 @@ singer_state_messages_insert(PG_FUNCTION_ARGS)
 
 	if (!CALLED_AS_TRIGGER(fcinfo) ||
 		!TRIGGER_FIRED_INSTEAD(trigger->tg_event) ||
-		!TRIGGER_FIRED_BY_INSERT(trigger->tg_event))
-		elog(ERROR, "messages_insert must be called as INSTEAD OF INSERT trigger");
+		!TRIGGER_FIRED_BY_INSERT(trigger->tg_event) ||
+		!serves_messages(trigger))
+		refuse_trigger("messages_insert");
 
 	tally = open_current();
 	value = heap_getattr(trigger->tg_trigtuple, 1,
@@ -171,8 +194,9 @@ singer_state_messages_end(PG_FUNCTION_ARGS)
 
 	if (!CALLED_AS_TRIGGER(fcinfo) ||
 		!TRIGGER_FIRED_AFTER(trigger->tg_event) ||
-		!TRIGGER_FIRED_FOR_STATEMENT(trigger->tg_event))
-		elog(ERROR, "messages_end must be called as AFTER STATEMENT trigger");
+		!TRIGGER_FIRED_FOR_STATEMENT(trigger->tg_event) ||
+		!serves_messages(trigger))
+		refuse_trigger("messages_end");
 
 	if (ss_run_current() != NULL)
 		ss_tally_end_statement(open_current());

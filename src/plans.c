@@ -122,11 +122,7 @@ static const PlanSource sources[SS_PLAN_COUNT] = {
 	},
 	[SS_PLAN_HISTORY_PRUNE] = {
 		"DELETE FROM singer_state.state_history" KEY_MATCHES
-		" AND version OPERATOR(pg_catalog.<=)"
-		" (SELECT h.version FROM singer_state.state_history h"
-		" WHERE h.namespace OPERATOR(pg_catalog.=) $1"
-		" AND h.state_id OPERATOR(pg_catalog.=) $2"
-		" ORDER BY h.version DESC OFFSET $3 LIMIT 1)",
+		" AND version OPERATOR(pg_catalog.<=) $3",
 		3, {TEXTOID, TEXTOID, INT8OID}
 	},
 	[SS_PLAN_HISTORY_READ] = {

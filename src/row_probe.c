@@ -142,6 +142,7 @@ ss_row_probe(Oid table, text *name, text *state_id,
 				 name, state_id);
 	while (more && next_row(&lookup))
 	{
+		CHECK_FOR_INTERRUPTS();
 		/* the lookup reports each row's transaction in the snapshot */
 		if (TransactionIdIsValid(dirty.xmin))
 			pending = dirty.xmin;

@@ -7,7 +7,8 @@
  * What changes goes to the partial part, which overlays the completed one.
  * Since an overlay replaces arrays whole and can take nothing away, it is the
  * stream's whole entry that goes there; and where the completed part would
- * still show through, the stream is taken out of it.
+ * still show through, the stream is taken out of it.  The effective state is
+ * then what the document function made of it, whatever the two parts were.
  *
  *-------------------------------------------------------------------------
  */
@@ -64,16 +65,25 @@ is_behind(Jsonb *state, const StreamChange *change)
 }
 
 /*
- * A bookmark only ever moves on, whoever comes last.
+ * A bookmark only ever moves on, whoever comes last: check_sorted => false
+ * passes a smaller value over, it does not take it.
  */
 static Jsonb *
 apply_advance(Jsonb *state, const StreamChange *change)
 {
-	if (change->how.is_sorted && !change->how.check_sorted &&
-		is_behind(state, change))
+	SsIncrement how = change->how;
+
+	if (how.is_sorted && !how.check_sorted && is_behind(state, change))
 		return state;
+	how.check_sorted = true;
 	return ss_state_increment(state, &change->stream, &change->key,
-							  &change->value, change->context, &change->how);
+							  &change->value, change->context, &how);
+}
+
+static Jsonb *
+apply_finalize_all(Jsonb *state, const StreamChange *change)
+{
+	return ss_state_finalize(state, NULL, change->context, change->how.is_timestamp);
 }
 
 static Jsonb *
@@ -83,31 +93,6 @@ apply_finalize(Jsonb *state, const StreamChange *change)
 							 change->how.is_timestamp);
 }
 
-/*
- * The partial part with a stream's entry in it, in the form of the completed
- * part if there was none.
- */
-static Jsonb *
-put_stream(Jsonb *partial, Jsonb *completed, const SsValue *stream,
-		   const SsValue *entry)
-{
-	SsStateEdit edit;
-
-	if (partial == NULL && completed != NULL &&
-		ss_document_form(&completed->root) == SS_FORM_FLAT)
-	{
-		SsEdit	   *flat = ss_edit_create(NULL, JB_FOBJECT);
-
-		ss_edit_set(flat, stream, entry);
-		return ss_edit_finish(flat, ss_document_empty());
-	}
-
-	edit = ss_state_edit(partial != NULL ? partial : ss_document_empty());
-	ss_edit_set(ss_state_edit_streams(&edit), stream, entry);
-	partial = ss_state_edit_finish(&edit);
-	return completed != NULL ? ss_document_conform(partial, completed) : partial;
-}
-
 static bool
 same_document(Jsonb *a, Jsonb *b)
 {
@@ -115,56 +100,163 @@ same_document(Jsonb *a, Jsonb *b)
 								   JsonbPGetDatum(b), false);
 }
 
+/*
+ * Do the parts of a state give an effective state?
+ */
+static bool
+parts_give(Jsonb *completed, Jsonb *partial, Jsonb *effective)
+{
+	return completed == NULL ||
+		same_document(ss_deep_merge(completed, partial, false), effective);
+}
+
+/*
+ * The next stream of a document that another does not have like this.
+ */
+static bool
+next_difference(const SsDocument *document, const SsDocument *other,
+				SsIterator *iterator, SsValue *stream, SsValue *entry)
+{
+	SsValue		present;
+
+	while (ss_document_next_stream(document, iterator, stream, entry))
+	{
+		if (!ss_document_stream(other, stream, &present) ||
+			!ss_value_identical(&present, entry))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The partial part with the streams that differ between two effective states,
+ * at the place where the second has them.
+ */
+static Jsonb *
+put_streams(Jsonb *partial, const SsDocument *before, const SsDocument *after)
+{
+	Jsonb	   *base = partial != NULL ? partial : ss_document_empty();
+	SsEdit	   *root = ss_edit_create(&base->root, JB_FOBJECT);
+	SsEdit	   *streams = root;
+	SsIterator	iterator;
+	SsValue		stream,
+				entry;
+
+	if (after->form == SS_FORM_PAYLOAD)
+		streams = ss_edit_open(streams, SS_STRING("singer_state"), JB_FOBJECT);
+	if (!after->flat)
+		streams = ss_edit_open(streams, SS_STRING("bookmarks"), JB_FOBJECT);
+
+	ss_iterator_init(&iterator, after->streams);
+	while (next_difference(after, before, &iterator, &stream, &entry))
+		ss_edit_set(streams, &stream, &entry);
+	return ss_edit_finish(root, base);
+}
+
+/*
+ * Does an entry of the completed part show through the one that overlays it?
+ */
+static bool
+shows_through(const SsValue *completed, const SsValue *entry)
+{
+	Jsonb	   *overlay = ss_value_to_jsonb(entry);
+
+	return !same_document(ss_deep_merge(ss_value_to_jsonb(completed), overlay,
+										false), overlay);
+}
+
+/*
+ * The completed part without those of the differing streams that show through
+ * the partial part.
+ */
+static Jsonb *
+hide_streams(Jsonb *completed, const SsDocument *before,
+			 const SsDocument *after)
+{
+	SsDocument	document = ss_document_open(completed);
+	SsStateEdit edit;
+	SsEdit	   *streams;
+	SsIterator	iterator;
+	SsValue		stream,
+				entry,
+				present;
+
+	if (document.streams == NULL)
+		return completed;
+	edit = ss_state_edit(completed);
+	streams = ss_state_edit_streams(&edit);
+	ss_iterator_init(&iterator, after->streams);
+	while (next_difference(after, before, &iterator, &stream, &entry))
+	{
+		if (ss_document_stream(&document, &stream, &present) &&
+			shows_through(&present, &entry))
+			ss_edit_remove(streams, &stream);
+	}
+	return ss_document_normalize(ss_state_edit_finish(&edit));
+}
+
+/*
+ * Change the parts of a state so that its effective state becomes another one,
+ * in which no stream is missing.
+ */
+static void
+change_effective(SsState *state, Jsonb *before, Jsonb *after)
+{
+	SsDocument	from = ss_document_open(before);
+	SsDocument	to = ss_document_open(after);
+	Jsonb	   *completed = ss_state_part(state->completed);
+	Jsonb	   *partial;
+
+	if (after == before)
+		return;
+	partial = put_streams(ss_state_part(state->partial), &from, &to);
+	if (!parts_give(completed, partial, after))
+	{
+		completed = hide_streams(completed, &from, &to);
+		state->completed = (struct varlena *) completed;
+	}
+
+	/* the partial part may have hidden all bookmarks, as null does */
+	if (!parts_give(completed, partial, after))
+	{
+		state->completed = NULL;
+		partial = after;
+	}
+	state->partial = (struct varlena *) partial;
+}
+
+/*
+ * The effective state as a document.
+ */
+static Jsonb *
+effective_document(const SsState *state)
+{
+	Jsonb	   *effective = ss_state_effective(state);
+
+	return effective != NULL ? effective : ss_document_empty();
+}
+
 static void
 edit_stream(SsState *state, void *arg)
 {
 	const StreamChange *change = arg;
-	Jsonb	   *completed = ss_state_part(state->completed);
-	Jsonb	   *before = ss_state_effective(state);
-	Jsonb	   *after;
-	Jsonb	   *partial;
-	SsDocument	document;
-	SsValue		entry;
+	Jsonb	   *before = effective_document(state);
 
-	if (before == NULL)
-		before = ss_document_empty();
-	after = change->apply(before, change);
-	if (after == before)
-		return;
-
-	document = ss_document_open(after);
-	if (!ss_document_stream(&document, &change->stream, &entry))
-		return;
-	partial = put_stream(ss_state_part(state->partial), completed,
-						 &change->stream, &entry);
-	state->partial = (struct varlena *) partial;
-	if (completed != NULL &&
-		!same_document(ss_deep_merge(completed, partial, false), after))
-		state->completed = (struct varlena *)
-			ss_document_normalize(ss_stream_remove(completed, &change->stream));
+	change_effective(state, before, change->apply(before, change));
 }
 
 /*
- * Finalize every stream.  Markers are taken out of both parts.
+ * A part without a stream.
  */
-static void
-edit_finalize_all(SsState *state, void *arg)
+static struct varlena *
+remove_from_part(struct varlena *part, const SsValue *stream)
 {
-	const StreamChange *change = arg;
-	Jsonb	   *completed = ss_state_part(state->completed);
-	Jsonb	   *before = ss_state_effective(state);
-	Jsonb	   *after;
+	Jsonb	   *document = ss_state_part(part);
 
-	if (before == NULL)
-		return;
-	after = ss_state_finalize(before, NULL, NULL, change->how.is_timestamp);
-	if (after == before)
-		return;
-
-	state->partial = (struct varlena *) after;
-	if (completed != NULL)
-		state->completed = (struct varlena *)
-			ss_state_finalize(completed, NULL, NULL, change->how.is_timestamp);
+	if (document == NULL || ss_document_open(document).streams == NULL)
+		return part;
+	return (struct varlena *)
+		ss_document_normalize(ss_stream_remove(document, stream));
 }
 
 static void
@@ -172,14 +264,8 @@ edit_remove(SsState *state, void *arg)
 {
 	const StreamChange *change = arg;
 
-	if (state->completed != NULL)
-		state->completed = (struct varlena *)
-			ss_document_normalize(ss_stream_remove(ss_state_part(state->completed),
-												   &change->stream));
-	if (state->partial != NULL)
-		state->partial = (struct varlena *)
-			ss_document_normalize(ss_stream_remove(ss_state_part(state->partial),
-												   &change->stream));
+	state->completed = remove_from_part(state->completed, &change->stream);
+	state->partial = remove_from_part(state->partial, &change->stream);
 }
 
 static void
@@ -239,17 +325,18 @@ singer_state_advance_bookmark(PG_FUNCTION_ARGS)
 Datum
 singer_state_finalize_bookmarks(PG_FUNCTION_ARGS)
 {
-	StreamChange change = {apply_finalize};
+	StreamChange change = {apply_finalize_all};
 	SsWrite		write;
 
 	init_write(&write, "finalize_bookmarks", fcinfo, 4);
 	write.must_exist = true;
 	change.how.is_timestamp = ss_flag_arg(fcinfo, 3, "is_timestamp");
-	if (PG_ARGISNULL(1))
-		PG_RETURN_INT64(ss_store_write(&write, edit_finalize_all, &change));
-
-	change.stream = ss_argument_string(fcinfo, 1, "stream");
 	change.context = ss_argument_context(fcinfo, 2);
+	if (!PG_ARGISNULL(1))
+	{
+		change.apply = apply_finalize;
+		change.stream = ss_argument_string(fcinfo, 1, "stream");
+	}
 	PG_RETURN_INT64(ss_store_write(&write, edit_stream, &change));
 }
 

@@ -48,6 +48,13 @@ typedef struct StateTuple
 	bool		nulls[SS_STATE_NCOLUMNS];
 } StateTuple;
 
+/* The newest row of a state's history that is over the limit */
+typedef struct Excess
+{
+	int			spared;			/* rows that are within the limit */
+	int64		version;		/* 0 if there is no such row */
+} Excess;
+
 /*
  * Name of the function that is writing, for the history.  NULL when somebody
  * writes to the table directly.
@@ -248,6 +255,42 @@ last_version(const StateTuple *row)
 	return version;
 }
 
+static bool
+find_excess(HeapTuple tuple, TupleDesc desc, void *arg)
+{
+	Excess	   *excess = arg;
+
+	if (excess->spared++ < ss_history_limit)
+		return true;
+	return read_history_version(tuple, desc, &excess->version);
+}
+
+/*
+ * Take what is over the limit out of the history.  Needs an SPI connection,
+ * as the owner.
+ *
+ * The lookup counts in a fraction of the time that a subquery takes.  Nobody
+ * else writes history of this state now: we have its row.
+ */
+static void
+prune_history(const StateTuple *row)
+{
+	Excess		excess = {0};
+	Datum		values[3];
+
+	(void) ss_row_probe(ss_row_table("state_history"),
+						DatumGetTextPP(row->values[SS_STATE_NAMESPACE]),
+						DatumGetTextPP(row->values[SS_STATE_STATE_ID]),
+						find_excess, &excess);
+	if (excess.version == 0)
+		return;
+
+	values[0] = row->values[SS_STATE_NAMESPACE];
+	values[1] = row->values[SS_STATE_STATE_ID];
+	values[2] = Int64GetDatum(excess.version);
+	ss_plan_execute(SS_PLAN_HISTORY_PRUNE, values, NULL, false);
+}
+
 /*
  * Put the row that a change replaces into the history, and take out what is
  * over the limit.
@@ -278,10 +321,7 @@ keep_history(Relation relation, const StateTuple *row, const char *operation)
 	if (ss_history_limit != 0)
 		ss_plan_execute(SS_PLAN_HISTORY_INSERT, values, nulls, false);
 	if (ss_history_limit >= 0)
-	{
-		values[2] = Int64GetDatum(ss_history_limit);
-		ss_plan_execute(SS_PLAN_HISTORY_PRUNE, values, NULL, false);
-	}
+		prune_history(row);
 	SPI_finish();
 	SetUserIdAndSecContext(userid, context);
 }

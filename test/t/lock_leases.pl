@@ -42,6 +42,7 @@ foreach my $wait (@waits)
 		[ 'release', q{SELECT singer_state.release_lease('s', '%s')} ],
 		[ 'release in a transaction', q{BEGIN; SELECT singer_state.release_lease('s', '%s'); SELECT; COMMIT} ],
 		[ 'release in two phases', q{BEGIN; SELECT singer_state.release_lease('s', '%s'); PREPARE TRANSACTION 'p'; COMMIT PREPARED 'p'} ],
+		[ 'renewal that ends sooner', q{SELECT singer_state.renew_lease('s', '%s', '1 ms')} ],
 		[ 'break_lock', q{SELECT singer_state.break_lock('s') -- %s} ])
 	{
 		my ($how, $sql) = @$end;
@@ -188,6 +189,25 @@ foreach my $wait (@waits[0 .. 1])
 		't', 'with what was written in time');
 	run_sql($node, q{SELECT singer_state.break_lock('s')});
 	$_->quit foreach $holder, $next;
+}
+
+# Writers have the lock while their statement runs; that is no run lock, and
+# no reason not to break the lease.
+{
+	my ($lock_id, $token) = take_lease('1 day');
+	my $first = LockSession->new($node);
+	my $second = LockSession->new($node);
+
+	$first->ask(qq{BEGIN;
+		SELECT singer_state.merge('s', '{"first": 1}', token => $token);});
+	$second->send(
+		qq{SELECT singer_state.merge('s', '{"second": 1}', token => $token) > 0;});
+	$second->wait_until_blocked($node);
+	value_is($node, q{SELECT singer_state.break_lock('s')},
+		'lease ended', 'broken while a write goes on');
+	$first->ask('COMMIT;');
+	is($second->answer, 't', 'which is not held up');
+	$_->quit foreach $first, $second;
 }
 
 $node->stop;

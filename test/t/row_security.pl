@@ -9,7 +9,8 @@ use lib $FindBin::RealBin;
 use SingerStateTest;
 use Test::More;
 
-my $node = start_node('row_security');
+my $node =
+  start_node('row_security', conf => 'max_prepared_transactions = 2');
 
 run_sql(
 	$node, q{
@@ -120,6 +121,40 @@ value_is(
 	SELECT singer_state.get('alice:x')},
 	qq{t\n{"more": 1, "owner": "alice"}},
 	'alice restores what she cleared', as => 'alice');
+
+# To find out whether a state may be locked waits for nobody.
+run_sql($node, q{SELECT singer_state.set('bob:x', '{"owner": "bob"}')},
+	as => 'bob');
+run_sql(
+	$node, q{
+	BEGIN;
+	SELECT singer_state.merge('bob:x', '{"a": 1}');
+	PREPARE TRANSACTION 'changed';
+	BEGIN;
+	SELECT singer_state.merge('bob:new', '{"a": 1}');
+	PREPARE TRANSACTION 'created'}, as => 'bob');
+foreach my $state_id ('bob:x', 'bob:new')
+{
+	value_is(
+		$node, qq{
+		SET statement_timeout = '60s';
+		SELECT singer_state.try_acquire_lock('$state_id')},
+		'f', "$state_id is being written", as => 'bob');
+	fails_with(
+		$node, qq{
+		SET statement_timeout = '60s';
+		SELECT singer_state.try_acquire_lock('$state_id')},
+		'42501', undef, "and it is none of alice's business", as => 'alice');
+}
+run_sql(
+	$node, q{
+	ROLLBACK PREPARED 'changed';
+	ROLLBACK PREPARED 'created'});
+value_is(
+	$node, q{
+	SELECT singer_state.try_acquire_lock('bob:x');
+	SHOW lock_timeout},
+	"t\n0", 'no longer', as => 'bob');
 
 $node->stop;
 done_testing();
