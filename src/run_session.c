@@ -92,7 +92,8 @@ add_lock_end(const LOCKTAG *tag, bool at_commit)
 }
 
 /*
- * A run that begins has taken its lock: let go of it if that is rolled back.
+ * A lock was taken for a run that begins, or after an expired lease: let go of
+ * it if that is rolled back.
  */
 void
 ss_run_lock_begun(const LOCKTAG *tag)
