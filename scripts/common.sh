@@ -76,6 +76,7 @@ find_server()
 	local major
 	if [ -n "${PG_CONFIG:-}" ]; then
 		PG_CONFIG=$(command -v "$PG_CONFIG") || die "PG_CONFIG names no program"
+		PG_CONFIG=$(cd "${PG_CONFIG%/*}" && pwd)/${PG_CONFIG##*/}
 		headers_match "$PG_CONFIG" || die "$PG_CONFIG: the server has no headers of its own version"
 		return
 	fi
