@@ -99,6 +99,24 @@ SELECT singer_state.renew_lease('a', :'old_id');
 \set VERBOSITY default
 SELECT leases_held();
 
+-- Rolled back, a takeover never was: there is the lease again, and no run lock
+-- under which somebody could write meanwhile.
+SELECT lock_id AS old_id, token AS old_token FROM singer_state.acquire_lease('a') \gset
+UPDATE singer_state.state_lock SET expires_at = '2000-01-01' WHERE namespace = 'regress_leases';
+BEGIN;
+SELECT singer_state.try_acquire_lock('a');
+ROLLBACK;
+SELECT singer_state.holds_lock('a');
+BEGIN;
+SAVEPOINT s;
+SELECT singer_state.try_acquire_lock('a');
+ROLLBACK TO s;
+SELECT singer_state.holds_lock('a');
+COMMIT;
+SELECT singer_state.merge('a', '{"c": 3}', token => :old_token);
+SELECT singer_state.release_lease('a', :'old_id');
+SELECT leases_held();
+
 -- Anybody may write after an expired lease.
 SELECT lock_id AS old_id, token AS old_token FROM singer_state.acquire_lease('a') \gset
 UPDATE singer_state.state_lock SET expires_at = '2000-01-01' WHERE namespace = 'regress_leases';

@@ -32,6 +32,8 @@
  */
 #include "singer_state.h"
 
+#include "access/htup_details.h"
+#include "access/xact.h"
 #include "claim.h"
 #include "lease.h"
 #include "lock_holder.h"
@@ -248,18 +250,42 @@ wait_for_lease(Request *request)
 		ss_claim_report(request->claim);
 }
 
+static bool
+read_writer(HeapTuple tuple, TupleDesc desc, void *arg)
+{
+	if (TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data)))
+		*(bool *) arg = true;
+	return true;
+}
+
+/*
+ * Has our transaction written the state?
+ */
+static bool
+has_written(SsClaim *claim)
+{
+	bool		result = false;
+
+	(void) ss_row_probe(ss_row_table("state"), claim->name, claim->state_id,
+						read_writer, &result);
+	return result;
+}
+
 /*
  * Wait until the state id is ours.
  *
  * A writer stands in line only for a lease.  For the lock itself it waits in
  * the lock's own queue, where the deadlock detector may move it ahead: it may
- * have written the state before, and be what those before it wait for.
+ * have written the state before, and be what those before it wait for.  Nor
+ * does whoever has written it, and wants to have it now, wait behind those who
+ * wait for that write.
  */
 static void
 claim_in_line(Request *request, const LOCKTAG *queue)
 {
 	const LOCKTAG *tag = &request->claim->tag;
-	bool		in_line = (request->mode == ExclusiveLock);
+	bool		in_line = (request->mode == ExclusiveLock &&
+						   !has_written(request->claim));
 
 	if (in_line)
 		wait_within(request, block_on_queue, queue);

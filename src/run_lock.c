@@ -17,6 +17,7 @@
 #include "lease.h"
 #include "miscadmin.h"
 #include "run_lock.h"
+#include "run_session.h"
 #include "settings.h"
 #include "state_id.h"
 #include "utils/hsearch.h"
@@ -100,6 +101,10 @@ ss_run_lock_acquire(text *state_id, int timeout)
 	(void) LockAcquire(&companion->since, AccessShareLock, true, false);
 	(void) LockAcquire(&claim.tag, ExclusiveLock, true, false);
 	ss_claim_release(&claim);
+
+	/* rolled back, the lease is there again, and must not meet a lock */
+	if (claim.lease.exists)
+		ss_run_lock_begun(&claim.tag);
 	return true;
 }
 

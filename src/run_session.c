@@ -92,7 +92,8 @@ add_lock_end(const LOCKTAG *tag, bool at_commit)
 }
 
 /*
- * A run that begins has taken its lock: let go of it if that is rolled back.
+ * A lock was taken for a run that begins, or after an expired lease: let go of
+ * it if that is rolled back.
  */
 void
 ss_run_lock_begun(const LOCKTAG *tag)
@@ -130,11 +131,31 @@ end_transaction(bool commit)
 	}
 }
 
+/*
+ * Refuse to prepare a transaction whose rollback must let go of a lock: by
+ * then this session no longer hears of it.
+ */
+static void
+check_prepare(void)
+{
+	for (LockEnd *end = lock_ends; end != NULL; end = end->next)
+	{
+		if (!end->at_commit)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot prepare a transaction whose rollback releases a run lock"),
+					 errdetail("It has begun a run, or taken a run lock after an expired lease.")));
+	}
+}
+
 static void
 on_transaction_event(XactEvent event, void *arg)
 {
 	switch (event)
 	{
+		case XACT_EVENT_PRE_PREPARE:
+			check_prepare();
+			break;
 		case XACT_EVENT_COMMIT:
 		case XACT_EVENT_PREPARE:
 			end_transaction(true);

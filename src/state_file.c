@@ -32,6 +32,9 @@ PG_FUNCTION_INFO_V1(singer_state_load_state);
 #define FILE_MODE 0644
 #define DIRECTORY_MODE 0755
 
+/* What the server's own functions on paths take */
+#define MAX_PATH (MAXPGPATH - 1)
+
 /*
  * The path that a function was given: absolute, since the server's current
  * directory means nothing to the caller.
@@ -48,6 +51,10 @@ path_arg(FunctionCallInfo fcinfo, int argno)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("path \"%s\" is not absolute", path)));
+	if (strlen(path) > MAX_PATH)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("path is longer than %d bytes", MAX_PATH)));
 	return path;
 }
 

@@ -155,6 +155,20 @@ value_is(
 	SELECT messages_processed, final_state FROM singer_state.finish_run(singer_state.current_run())},
 	qq{1\n2\n0\n2|{"bookmarks": {"a": {"id": 1}}}},
 	'a transaction that is prepared');
+fails_with(
+	$node, q{
+	BEGIN;
+	SELECT 1 FROM singer_state.begin_run('not prepared');
+	PREPARE TRANSACTION 'begun'},
+	'0A000', qr/rollback releases a run lock/,
+	'one that begins a run and takes its lock');
+value_is(
+	$node, q{
+	BEGIN;
+	SELECT 1 FROM singer_state.begin_run('not prepared', lock => false);
+	PREPARE TRANSACTION 'begun';
+	ROLLBACK PREPARED 'begun'},
+	'1', 'one that begins a run without a lock');
 
 # Read-only
 for my $call (

@@ -57,6 +57,8 @@ fails_with($node, "SELECT singer_state.save_state('none', '$file')",
 	'02000', qr/state "none" does not exist/, 'no such state');
 fails_with($node, q{SELECT singer_state.save_state('tap', 'state.json')},
 	'22023', qr/not absolute/, 'a relative path');
+fails_with($node, q{SELECT singer_state.save_state('tap', '/' || repeat('d/', 600))},
+	'22023', qr/longer than/, 'a long path');
 fails_with($node, "SELECT singer_state.save_state('tap', NULL)",
 	'22004', qr/path/, 'no path');
 
