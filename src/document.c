@@ -29,8 +29,8 @@ ss_document_is_reserved_key(const SsValue *key)
 /*
  * The form of a document, judged by the keys at its top.
  */
-SsForm
-ss_document_form(const JsonbContainer *document)
+static SsForm
+form_of(const JsonbContainer *document)
 {
 	SsIterator	iterator;
 	SsValue		key,
@@ -64,7 +64,7 @@ ss_document_open(const Jsonb *document)
 	SsDocument	result = {0};
 	SsValue		value;
 
-	result.form = ss_document_form(&document->root);
+	result.form = form_of(&document->root);
 	if (result.form != SS_FORM_PAYLOAD)
 		result.tap_state = JB_ROOT_IS_OBJECT(document) ? &document->root : NULL;
 	else if (ss_object_get(&document->root, SS_STRING("singer_state"), &value) &&
@@ -73,7 +73,7 @@ ss_document_open(const Jsonb *document)
 
 	if (result.tap_state == NULL)
 		return result;
-	result.flat = ss_document_form(result.tap_state) == SS_FORM_FLAT;
+	result.flat = form_of(result.tap_state) == SS_FORM_FLAT;
 	if (result.flat)
 		result.streams = result.tap_state;
 	else if (ss_object_get(result.tap_state, SS_STRING("bookmarks"), &value) &&
@@ -161,8 +161,8 @@ unwrap(Jsonb *payload)
 Jsonb *
 ss_document_conform(Jsonb *document, Jsonb *model)
 {
-	SsForm		form = ss_document_form(&document->root);
-	SsForm		wanted = ss_document_form(&model->root);
+	SsForm		form = form_of(&document->root);
+	SsForm		wanted = form_of(&model->root);
 
 	if (form == SS_FORM_TAP_STATE && wanted == SS_FORM_PAYLOAD)
 		return wrap(document);

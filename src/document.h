@@ -29,7 +29,6 @@ typedef struct SsDocument
 									 * flat, there are reserved keys too */
 } SsDocument;
 
-extern SsForm ss_document_form(const JsonbContainer *document);
 extern bool ss_document_is_reserved_key(const SsValue *key);
 extern SsDocument ss_document_open(const Jsonb *document);
 extern bool ss_document_stream(const SsDocument *document,

@@ -619,8 +619,8 @@ ss_edit_append(SsEdit *edit)
 /*
  * Does writing this edit give anything but its base?
  */
-bool
-ss_edit_is_change(const SsEdit *edit)
+static bool
+is_change(const SsEdit *edit)
 {
 	check_stack_depth();
 	if (edit->base == NULL)
@@ -630,7 +630,7 @@ ss_edit_is_change(const SsEdit *edit)
 		const SsChange *change = &edit->changes[i];
 
 		if (change->inserted || change->removed ||
-			change->value.edit == NULL || ss_edit_is_change(change->value.edit))
+			change->value.edit == NULL || is_change(change->value.edit))
 			return true;
 	}
 	return false;
@@ -825,7 +825,7 @@ ss_edit_finish(SsEdit *edit, Jsonb *document)
 	Jsonb	   *result;
 	char	   *end;
 
-	if (document != NULL && !ss_edit_is_change(edit))
+	if (document != NULL && !is_change(edit))
 		return document;
 
 	result = palloc(VARHDRSZ + edit_growth(edit) +

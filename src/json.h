@@ -117,7 +117,6 @@ extern void ss_edit_remove(SsEdit *edit, const SsValue *key);
 extern SsEdit *ss_edit_open(SsEdit *edit, const SsValue *key, uint32 kind);
 extern SsEdit *ss_edit_renew(SsEdit *edit, const SsValue *key, uint32 kind);
 extern SsEdit *ss_edit_append(SsEdit *edit);
-extern bool ss_edit_is_change(const SsEdit *edit);
 extern Jsonb *ss_edit_finish(SsEdit *edit, Jsonb *document);
 
 #endif							/* SINGER_STATE_JSON_H */

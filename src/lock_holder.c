@@ -34,8 +34,8 @@
 /*
  * A point in time as ISO 8601 in UTC, whatever the session's settings are.
  */
-char *
-ss_format_utc(TimestampTz when)
+static char *
+format_utc(TimestampTz when)
 {
 	struct pg_tm tm;
 	fsec_t		fsec;
@@ -152,7 +152,7 @@ ss_lock_holder_describe(const LOCKTAG *tag)
 						 format_client(&backend->st_clientaddr));
 	since = find_since(locks, tag, lock->pid);
 	if (since != 0)
-		appendStringInfo(&text, " since %s", ss_format_utc(since));
+		appendStringInfo(&text, " since %s", format_utc(since));
 	appendStringInfoChar(&text, '.');
 	return text.data;
 }
@@ -201,6 +201,6 @@ ss_lease_read(HeapTuple tuple, TupleDesc desc, SsLease *lease)
 							 text_column(tuple, desc, LEASE_APPLICATION),
 							 isnull ? "local" :
 							 DatumGetCString(DirectFunctionCall1(inet_out, client)),
-							 ss_format_utc(lease->locked_at),
-							 ss_format_utc(lease->expires_at));
+							 format_utc(lease->locked_at),
+							 format_utc(lease->expires_at));
 }

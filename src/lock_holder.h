@@ -15,6 +15,5 @@
 extern char *ss_lock_holder_describe(const LOCKTAG *tag);
 extern int	ss_lock_holder_pid(const LOCKTAG *tag);
 extern void ss_lease_read(HeapTuple tuple, TupleDesc desc, SsLease *lease);
-extern char *ss_format_utc(TimestampTz when);
 
 #endif							/* SINGER_STATE_LOCK_HOLDER_H */

@@ -46,8 +46,8 @@ static const char *const strategy_names[] = {"overwrite", "merge", NULL};
 /*
  * A run id for people.
  */
-char *
-ss_run_name(const pg_uuid_t *id)
+static char *
+run_name(const pg_uuid_t *id)
 {
 	return DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(id)));
 }
@@ -57,7 +57,7 @@ ss_run_refuse_unknown(const pg_uuid_t *id)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_NO_DATA),
-			 errmsg("run %s does not exist", ss_run_name(id))));
+			 errmsg("run %s does not exist", run_name(id))));
 }
 
 void
@@ -65,7 +65,7 @@ ss_run_refuse_finished(const pg_uuid_t *id)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("run %s is finished", ss_run_name(id)),
+			 errmsg("run %s is finished", run_name(id)),
 			 errdetail("finish_run was called, or a later run of the same state has taken over.")));
 }
 
@@ -96,7 +96,7 @@ check_owner(const pg_uuid_t *id, const char *owner)
 
 	ereport(ERROR,
 			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-			 errmsg("permission denied for run %s", ss_run_name(id)),
+			 errmsg("permission denied for run %s", run_name(id)),
 			 errdetail("It was begun by role \"%s\".", owner)));
 }
 
@@ -182,7 +182,7 @@ refuse_second_run(text *state_id)
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				 errmsg("state \"%s\" is locked", text_to_cstring(state_id)),
 				 errdetail("This session's run %s goes on.",
-						   ss_run_name(DatumGetUUIDP(id))),
+						   run_name(DatumGetUUIDP(id))),
 				 errhint("Call finish_run first.")));
 	}
 	SPI_finish();

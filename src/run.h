@@ -24,7 +24,6 @@ typedef struct SsRun
 extern pg_uuid_t *ss_run_id_arg(FunctionCallInfo fcinfo, int argno);
 extern bool ss_run_is_here(const SsRun *run);
 extern void ss_run_read(const pg_uuid_t *id, SsRun *run);
-extern char *ss_run_name(const pg_uuid_t *id);
 pg_noreturn extern void ss_run_refuse_unknown(const pg_uuid_t *id);
 pg_noreturn extern void ss_run_refuse_finished(const pg_uuid_t *id);
 

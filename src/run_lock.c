@@ -146,8 +146,8 @@ ss_run_lock_release_tag(const LOCKTAG *tag)
  * Let go of the run lock once.  Answers false if this session does not hold
  * it.
  */
-bool
-ss_run_lock_release(text *state_id)
+static bool
+release_by_id(text *state_id)
 {
 	LOCKTAG		tag;
 
@@ -204,7 +204,7 @@ Datum
 singer_state_release_lock(PG_FUNCTION_ARGS)
 {
 	text	   *state_id = ss_state_id_arg(fcinfo, 0);
-	bool		released = ss_run_lock_release(state_id);
+	bool		released = release_by_id(state_id);
 
 	if (!released)
 		ereport(WARNING,

@@ -11,7 +11,6 @@
 #include "storage/lock.h"
 
 extern bool ss_run_lock_acquire(text *state_id, int timeout);
-extern bool ss_run_lock_release(text *state_id);
 extern bool ss_run_lock_release_tag(const LOCKTAG *tag);
 extern bool ss_run_lock_held(text *state_id);
 

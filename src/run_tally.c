@@ -39,8 +39,8 @@ static SsTally *tallies = NULL;
 /*
  * May lines of this run still be added to the tally?
  */
-bool
-ss_tally_is_open(const SsTally *tally, const pg_uuid_t *id)
+static bool
+is_open(const SsTally *tally, const pg_uuid_t *id)
 {
 	return tally->subid == GetCurrentSubTransactionId() &&
 		tally->written_by == InvalidSubTransactionId &&
@@ -82,7 +82,7 @@ ss_tally_open(const pg_uuid_t *id)
 {
 	for (SsTally *tally = tallies; tally != NULL; tally = tally->next)
 	{
-		if (!ss_tally_is_open(tally, id))
+		if (!is_open(tally, id))
 			continue;
 		/* the session may have moved to another namespace */
 		if (!ss_run_is_here(&tally->run))

@@ -30,7 +30,6 @@ typedef struct SsTally
 } SsTally;
 
 extern SsTally *ss_tally_open(const pg_uuid_t *id);
-extern bool ss_tally_is_open(const SsTally *tally, const pg_uuid_t *id);
 extern void ss_tally_add_line(SsTally *tally, const SsLine *line, bool skip);
 extern void ss_tally_end_statement(SsTally *tally);
 extern void ss_tally_write(const pg_uuid_t *id);
