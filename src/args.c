@@ -65,6 +65,54 @@ ss_document_arg(FunctionCallInfo fcinfo, int argno, const char *name,
 }
 
 /*
+ * A document in which a bookmark is to be found or changed.
+ */
+Jsonb *
+ss_jsonb_arg(FunctionCallInfo fcinfo, int argno, const char *name)
+{
+	ss_require_arg(fcinfo, argno, name);
+	return PG_GETARG_JSONB_P(argno);
+}
+
+/*
+ * A JSON value that goes into a document.
+ */
+SsValue
+ss_value_arg(FunctionCallInfo fcinfo, int argno, const char *name)
+{
+	return ss_value_from_jsonb(ss_jsonb_arg(fcinfo, argno, name));
+}
+
+/*
+ * A text that is a key or a string of a document.
+ */
+SsValue
+ss_string_arg(FunctionCallInfo fcinfo, int argno, const char *name)
+{
+	ss_require_arg(fcinfo, argno, name);
+	return ss_value_from_text(PG_GETARG_TEXT_PP(argno));
+}
+
+/*
+ * A context, NULL if it means the stream itself.
+ */
+const SsValue *
+ss_context_arg(FunctionCallInfo fcinfo, int argno)
+{
+	SsValue    *context;
+
+	if (PG_ARGISNULL(argno))
+		return NULL;
+	context = palloc(sizeof(SsValue));
+	*context = ss_value_from_jsonb(PG_GETARG_JSONB_P(argno));
+	if (ss_value_is_null(context) ||
+		(ss_value_is_object(context) &&
+		 JsonContainerSize(ss_value_container(context)) == 0))
+		return NULL;
+	return context;
+}
+
+/*
  * A boolean that must not be NULL.
  */
 bool

@@ -18,51 +18,6 @@
 #include "context.h"
 
 /* ---------------------------------------------------------------------------
- * Arguments
- * ---------------------------------------------------------------------------
- */
-
-Jsonb *
-ss_argument_jsonb(FunctionCallInfo fcinfo, int n, const char *name)
-{
-	ss_require_arg(fcinfo, n, name);
-	return PG_GETARG_JSONB_P(n);
-}
-
-SsValue
-ss_argument_value(FunctionCallInfo fcinfo, int n, const char *name)
-{
-	ss_require_arg(fcinfo, n, name);
-	return ss_value_from_jsonb(PG_GETARG_JSONB_P(n));
-}
-
-SsValue
-ss_argument_string(FunctionCallInfo fcinfo, int n, const char *name)
-{
-	ss_require_arg(fcinfo, n, name);
-	return ss_value_from_text(PG_GETARG_TEXT_PP(n));
-}
-
-/*
- * A context, NULL if it means the stream itself.
- */
-const SsValue *
-ss_argument_context(FunctionCallInfo fcinfo, int n)
-{
-	SsValue    *context;
-
-	if (PG_ARGISNULL(n))
-		return NULL;
-	context = palloc(sizeof(SsValue));
-	*context = ss_value_from_jsonb(PG_GETARG_JSONB_P(n));
-	if (ss_value_is_null(context) ||
-		(ss_value_is_object(context) &&
-		 JsonContainerSize(ss_value_container(context)) == 0))
-		return NULL;
-	return context;
-}
-
-/* ---------------------------------------------------------------------------
  * Finding
  * ---------------------------------------------------------------------------
  */
@@ -100,9 +55,9 @@ find_argument(FunctionCallInfo fcinfo, int n, SsValue *bookmark)
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
 		return false;
-	stream = ss_argument_string(fcinfo, 1, "stream");
+	stream = ss_string_arg(fcinfo, 1, "stream");
 	return ss_bookmark_find(PG_GETARG_JSONB_P(0), &stream,
-							n < 0 ? NULL : ss_argument_context(fcinfo, n),
+							n < 0 ? NULL : ss_context_arg(fcinfo, n),
 							bookmark);
 }
 
@@ -128,7 +83,7 @@ singer_state_get_bookmark(PG_FUNCTION_ARGS)
 
 	if (PG_ARGISNULL(2))
 		PG_RETURN_NULL();
-	key = ss_argument_string(fcinfo, 2, "key");
+	key = ss_string_arg(fcinfo, 2, "key");
 	return key_datum(fcinfo, find_argument(fcinfo, 3, &bookmark),
 					 &bookmark, &key);
 }
@@ -383,13 +338,13 @@ PG_FUNCTION_INFO_V1(singer_state_set_bookmark);
 Datum
 singer_state_set_bookmark(PG_FUNCTION_ARGS)
 {
-	Jsonb	   *state = ss_argument_jsonb(fcinfo, 0, "state");
-	SsValue		stream = ss_argument_string(fcinfo, 1, "stream");
-	SsValue		key = ss_argument_string(fcinfo, 2, "key");
-	SsValue		value = ss_argument_value(fcinfo, 3, "value");
+	Jsonb	   *state = ss_jsonb_arg(fcinfo, 0, "state");
+	SsValue		stream = ss_string_arg(fcinfo, 1, "stream");
+	SsValue		key = ss_string_arg(fcinfo, 2, "key");
+	SsValue		value = ss_value_arg(fcinfo, 3, "value");
 
 	PG_RETURN_JSONB_P(ss_bookmark_set(state, &stream, &key, &value,
-									  ss_argument_context(fcinfo, 4)));
+									  ss_context_arg(fcinfo, 4)));
 }
 
 /*
@@ -416,12 +371,12 @@ PG_FUNCTION_INFO_V1(singer_state_clear_bookmark);
 Datum
 singer_state_clear_bookmark(PG_FUNCTION_ARGS)
 {
-	Jsonb	   *state = ss_argument_jsonb(fcinfo, 0, "state");
-	SsValue		stream = ss_argument_string(fcinfo, 1, "stream");
-	SsValue		key = ss_argument_string(fcinfo, 2, "key");
+	Jsonb	   *state = ss_jsonb_arg(fcinfo, 0, "state");
+	SsValue		stream = ss_string_arg(fcinfo, 1, "stream");
+	SsValue		key = ss_string_arg(fcinfo, 2, "key");
 
 	PG_RETURN_JSONB_P(clear_key(state, &stream, &key,
-								ss_argument_context(fcinfo, 3)));
+								ss_context_arg(fcinfo, 3)));
 }
 
 PG_FUNCTION_INFO_V1(singer_state_clear_offset);
@@ -429,8 +384,8 @@ PG_FUNCTION_INFO_V1(singer_state_clear_offset);
 Datum
 singer_state_clear_offset(PG_FUNCTION_ARGS)
 {
-	Jsonb	   *state = ss_argument_jsonb(fcinfo, 0, "state");
-	SsValue		stream = ss_argument_string(fcinfo, 1, "stream");
+	Jsonb	   *state = ss_jsonb_arg(fcinfo, 0, "state");
+	SsValue		stream = ss_string_arg(fcinfo, 1, "stream");
 
 	PG_RETURN_JSONB_P(clear_key(state, &stream, SS_STRING("offset"), NULL));
 }
@@ -440,10 +395,10 @@ PG_FUNCTION_INFO_V1(singer_state_set_offset);
 Datum
 singer_state_set_offset(PG_FUNCTION_ARGS)
 {
-	SsStateEdit edit = ss_state_edit(ss_argument_jsonb(fcinfo, 0, "state"));
-	SsValue		stream = ss_argument_string(fcinfo, 1, "stream");
-	SsValue		key = ss_argument_string(fcinfo, 2, "offset_key");
-	SsValue		value = ss_argument_value(fcinfo, 3, "value");
+	SsStateEdit edit = ss_state_edit(ss_jsonb_arg(fcinfo, 0, "state"));
+	SsValue		stream = ss_string_arg(fcinfo, 1, "stream");
+	SsValue		key = ss_string_arg(fcinfo, 2, "offset_key");
+	SsValue		value = ss_value_arg(fcinfo, 3, "value");
 
 	ss_edit_set(open_or_error(open_stream(&edit, &stream), SS_STRING("offset"),
 							  JB_FOBJECT, "\"offset\""),
@@ -460,8 +415,8 @@ PG_FUNCTION_INFO_V1(singer_state_reset_stream);
 Datum
 singer_state_reset_stream(PG_FUNCTION_ARGS)
 {
-	SsStateEdit edit = ss_state_edit(ss_argument_jsonb(fcinfo, 0, "state"));
-	SsValue		stream = ss_argument_string(fcinfo, 1, "stream");
+	SsStateEdit edit = ss_state_edit(ss_jsonb_arg(fcinfo, 0, "state"));
+	SsValue		stream = ss_string_arg(fcinfo, 1, "stream");
 	SsValue		empty = ss_value_empty_object();
 	SsValue		versions;
 
@@ -477,8 +432,8 @@ PG_FUNCTION_INFO_V1(singer_state_clear_stream);
 Datum
 singer_state_clear_stream(PG_FUNCTION_ARGS)
 {
-	Jsonb	   *state = ss_argument_jsonb(fcinfo, 0, "state");
-	SsValue		stream = ss_argument_string(fcinfo, 1, "stream");
+	Jsonb	   *state = ss_jsonb_arg(fcinfo, 0, "state");
+	SsValue		stream = ss_string_arg(fcinfo, 1, "stream");
 
 	PG_RETURN_JSONB_P(ss_stream_remove(state, &stream));
 }
@@ -511,11 +466,11 @@ PG_FUNCTION_INFO_V1(singer_state_rename_stream);
 Datum
 singer_state_rename_stream(PG_FUNCTION_ARGS)
 {
-	Jsonb	   *state = ss_argument_jsonb(fcinfo, 0, "state");
+	Jsonb	   *state = ss_jsonb_arg(fcinfo, 0, "state");
 	SsStateEdit edit = ss_state_edit(state);
 	SsDocument	document = ss_document_open(state);
-	SsValue		stream = ss_argument_string(fcinfo, 1, "stream");
-	SsValue		new_name = ss_argument_string(fcinfo, 2, "new_name");
+	SsValue		stream = ss_string_arg(fcinfo, 1, "stream");
+	SsValue		new_name = ss_string_arg(fcinfo, 2, "new_name");
 	SsValue		value;
 
 	check_stream_name(&edit, &new_name);
@@ -542,8 +497,8 @@ PG_FUNCTION_INFO_V1(singer_state_set_currently_syncing);
 Datum
 singer_state_set_currently_syncing(PG_FUNCTION_ARGS)
 {
-	SsStateEdit edit = ss_state_edit(ss_argument_jsonb(fcinfo, 0, "state"));
-	SsValue		stream = ss_argument_string(fcinfo, 1, "stream");
+	SsStateEdit edit = ss_state_edit(ss_jsonb_arg(fcinfo, 0, "state"));
+	SsValue		stream = ss_string_arg(fcinfo, 1, "stream");
 
 	ss_edit_set(edit.tap_state, SS_STRING("currently_syncing"), &stream);
 	PG_RETURN_JSONB_P(ss_state_edit_finish(&edit));
@@ -558,7 +513,7 @@ PG_FUNCTION_INFO_V1(singer_state_clear_currently_syncing);
 Datum
 singer_state_clear_currently_syncing(PG_FUNCTION_ARGS)
 {
-	SsStateEdit edit = ss_state_edit(ss_argument_jsonb(fcinfo, 0, "state"));
+	SsStateEdit edit = ss_state_edit(ss_jsonb_arg(fcinfo, 0, "state"));
 	SsValue		null = ss_value_null();
 
 	ss_edit_set(edit.tap_state, SS_STRING("currently_syncing"), &null);
@@ -570,9 +525,9 @@ PG_FUNCTION_INFO_V1(singer_state_set_version);
 Datum
 singer_state_set_version(PG_FUNCTION_ARGS)
 {
-	SsStateEdit edit = ss_state_edit(ss_argument_jsonb(fcinfo, 0, "state"));
-	SsValue		stream = ss_argument_string(fcinfo, 1, "stream");
-	SsValue		version = ss_argument_value(fcinfo, 2, "version");
+	SsStateEdit edit = ss_state_edit(ss_jsonb_arg(fcinfo, 0, "state"));
+	SsValue		stream = ss_string_arg(fcinfo, 1, "stream");
+	SsValue		version = ss_value_arg(fcinfo, 2, "version");
 
 	ss_edit_set(open_versions(&edit), &stream, &version);
 	PG_RETURN_JSONB_P(ss_state_edit_finish(&edit));
@@ -583,8 +538,8 @@ PG_FUNCTION_INFO_V1(singer_state_clear_version);
 Datum
 singer_state_clear_version(PG_FUNCTION_ARGS)
 {
-	SsStateEdit edit = ss_state_edit(ss_argument_jsonb(fcinfo, 0, "state"));
-	SsValue		stream = ss_argument_string(fcinfo, 1, "stream");
+	SsStateEdit edit = ss_state_edit(ss_jsonb_arg(fcinfo, 0, "state"));
+	SsValue		stream = ss_string_arg(fcinfo, 1, "stream");
 
 	ss_edit_remove(open_versions(&edit), &stream);
 	PG_RETURN_JSONB_P(ss_state_edit_finish(&edit));

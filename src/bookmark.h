@@ -36,13 +36,4 @@ extern SsEdit *ss_state_edit_bookmark(SsStateEdit *edit, const SsValue *stream,
 									  const SsValue *context);
 extern Jsonb *ss_state_edit_finish(SsStateEdit *edit);
 
-/* arguments of functions that must not be NULL, or may be */
-extern Jsonb *ss_argument_jsonb(FunctionCallInfo fcinfo, int n,
-								const char *name);
-extern SsValue ss_argument_value(FunctionCallInfo fcinfo, int n,
-								 const char *name);
-extern SsValue ss_argument_string(FunctionCallInfo fcinfo, int n,
-								  const char *name);
-extern const SsValue *ss_argument_context(FunctionCallInfo fcinfo, int n);
-
 #endif							/* SINGER_STATE_BOOKMARK_H */

@@ -162,7 +162,7 @@ PG_FUNCTION_INFO_V1(singer_state_partition_context);
 Datum
 singer_state_partition_context(PG_FUNCTION_ARGS)
 {
-	const SsValue *context = ss_argument_context(fcinfo, 0);
+	const SsValue *context = ss_context_arg(fcinfo, 0);
 
 	if (context != NULL && !PG_ARGISNULL(1))
 		context = filter_context(context, PG_GETARG_ARRAYTYPE_P(1));
@@ -200,16 +200,16 @@ PG_FUNCTION_INFO_V1(singer_state_increment_state);
 Datum
 singer_state_increment_state(PG_FUNCTION_ARGS)
 {
-	Jsonb	   *state = ss_argument_jsonb(fcinfo, 0, "state");
-	SsValue		stream = ss_argument_string(fcinfo, 1, "stream");
-	SsValue		record = ss_argument_value(fcinfo, 2, "latest_record");
-	SsValue		key = ss_argument_string(fcinfo, 3, "replication_key");
+	Jsonb	   *state = ss_jsonb_arg(fcinfo, 0, "state");
+	SsValue		stream = ss_string_arg(fcinfo, 1, "stream");
+	SsValue		record = ss_value_arg(fcinfo, 2, "latest_record");
+	SsValue		key = ss_string_arg(fcinfo, 3, "replication_key");
 	SsIncrement how = {
 		.is_sorted = ss_flag_arg(fcinfo, 4, "is_sorted"),
 		.check_sorted = ss_flag_arg(fcinfo, 5, "check_sorted"),
 		.is_timestamp = ss_flag_arg(fcinfo, 8, "is_timestamp")
 	};
-	const SsValue *context = ss_argument_context(fcinfo, 6);
+	const SsValue *context = ss_context_arg(fcinfo, 6);
 	SsValue		value = record_value(&record, &key);
 
 	/*
@@ -244,7 +244,7 @@ singer_state_increment_agg_transition(PG_FUNCTION_ARGS)
 	if (!PG_ARGISNULL(1))
 	{
 		record = ss_value_from_jsonb(PG_GETARG_JSONB_P(1));
-		key = ss_argument_string(fcinfo, 2, "replication_key");
+		key = ss_string_arg(fcinfo, 2, "replication_key");
 		value = record_value(&record, &key);
 		if (!PG_ARGISNULL(0))
 			old = ss_value_from_jsonb(PG_GETARG_JSONB_P(0));
@@ -442,14 +442,14 @@ PG_FUNCTION_INFO_V1(singer_state_finalize_state_progress_markers);
 Datum
 singer_state_finalize_state_progress_markers(PG_FUNCTION_ARGS)
 {
-	Jsonb	   *state = ss_argument_jsonb(fcinfo, 0, "state");
+	Jsonb	   *state = ss_jsonb_arg(fcinfo, 0, "state");
 	SsValue		stream = {0};
 
 	if (!PG_ARGISNULL(1))
-		stream = ss_argument_string(fcinfo, 1, "stream");
+		stream = ss_string_arg(fcinfo, 1, "stream");
 	PG_RETURN_JSONB_P(ss_state_finalize(state,
 										PG_ARGISNULL(1) ? NULL : &stream,
-										ss_argument_context(fcinfo, 2),
+										ss_context_arg(fcinfo, 2),
 										ss_flag_arg(fcinfo, 3, "is_timestamp")));
 }
 
@@ -461,8 +461,8 @@ PG_FUNCTION_INFO_V1(singer_state_reset_state_progress_markers);
 Datum
 singer_state_reset_state_progress_markers(PG_FUNCTION_ARGS)
 {
-	Jsonb	   *state = ss_argument_jsonb(fcinfo, 0, "state");
-	const SsValue *context = ss_argument_context(fcinfo, 2);
+	Jsonb	   *state = ss_jsonb_arg(fcinfo, 0, "state");
+	const SsValue *context = ss_context_arg(fcinfo, 2);
 	SsValue		stream;
 
 	if (PG_ARGISNULL(1))
@@ -470,7 +470,7 @@ singer_state_reset_state_progress_markers(PG_FUNCTION_ARGS)
 		check_context_has_stream(context);
 		PG_RETURN_JSONB_P(change_all(state, reset_with_partitions, false));
 	}
-	stream = ss_argument_string(fcinfo, 1, "stream");
+	stream = ss_string_arg(fcinfo, 1, "stream");
 	PG_RETURN_JSONB_P(change_one(state, &stream, context, reset_bookmark, false));
 }
 
@@ -547,12 +547,12 @@ singer_state_is_state_non_resumable(PG_FUNCTION_ARGS)
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2))
 		PG_RETURN_NULL();
-	stream = ss_argument_string(fcinfo, 1, "stream");
-	method = ss_argument_string(fcinfo, 2, "replication_method");
+	stream = ss_string_arg(fcinfo, 1, "stream");
+	method = ss_string_arg(fcinfo, 2, "replication_method");
 	if (is_full_table(&method))
 		PG_RETURN_BOOL(true);
 	PG_RETURN_BOOL(ss_bookmark_find(PG_GETARG_JSONB_P(0), &stream,
-									ss_argument_context(fcinfo, 3), &bookmark) &&
+									ss_context_arg(fcinfo, 3), &bookmark) &&
 				   has_markers(&bookmark));
 }
 
@@ -594,9 +594,9 @@ PG_FUNCTION_INFO_V1(singer_state_write_starting_replication_value);
 Datum
 singer_state_write_starting_replication_value(PG_FUNCTION_ARGS)
 {
-	Jsonb	   *state = ss_argument_jsonb(fcinfo, 0, "state");
-	SsValue		stream = ss_argument_string(fcinfo, 1, "stream");
-	SsValue		method = ss_argument_string(fcinfo, 2, "replication_method");
+	Jsonb	   *state = ss_jsonb_arg(fcinfo, 0, "state");
+	SsValue		stream = ss_string_arg(fcinfo, 1, "stream");
+	SsValue		method = ss_string_arg(fcinfo, 2, "replication_method");
 	bool		is_timestamp = ss_flag_arg(fcinfo, 5, "is_timestamp");
 	SsValue		value = ss_value_null();
 	SsValue		key,
@@ -609,12 +609,12 @@ singer_state_write_starting_replication_value(PG_FUNCTION_ARGS)
 
 	edit = ss_state_edit(state);
 	bookmark = ss_state_edit_bookmark(&edit, &stream,
-									  ss_argument_context(fcinfo, 6));
+									  ss_context_arg(fcinfo, 6));
 	if (!PG_ARGISNULL(4))
-		start_date = ss_argument_string(fcinfo, 4, "start_date");
+		start_date = ss_string_arg(fcinfo, 4, "start_date");
 	if (!PG_ARGISNULL(3))
 	{
-		key = ss_argument_string(fcinfo, 3, "replication_key");
+		key = ss_string_arg(fcinfo, 3, "replication_key");
 		if (key.len > 0)
 			value = starting_value(bookmark, &key,
 								   start_date.len > 0 ? &start_date : NULL,
@@ -636,11 +636,11 @@ find_starting_value(FunctionCallInfo fcinfo, SsValue *value)
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2))
 		return false;
-	stream = ss_argument_string(fcinfo, 1, "stream");
-	method = ss_argument_string(fcinfo, 2, "replication_method");
+	stream = ss_string_arg(fcinfo, 1, "stream");
+	method = ss_string_arg(fcinfo, 2, "replication_method");
 	return !is_full_table(&method) &&
 		ss_bookmark_find(PG_GETARG_JSONB_P(0), &stream,
-						 ss_argument_context(fcinfo, 3), &bookmark) &&
+						 ss_context_arg(fcinfo, 3), &bookmark) &&
 		ss_value_is_object(&bookmark) &&
 		ss_object_get(ss_value_container(&bookmark),
 					  STARTING_REPLICATION_VALUE, value);
@@ -678,14 +678,14 @@ PG_FUNCTION_INFO_V1(singer_state_write_replication_key_signpost);
 Datum
 singer_state_write_replication_key_signpost(PG_FUNCTION_ARGS)
 {
-	Jsonb	   *state = ss_argument_jsonb(fcinfo, 0, "state");
-	SsValue		stream = ss_argument_string(fcinfo, 1, "stream");
-	SsValue		value = ss_argument_value(fcinfo, 2, "value");
+	Jsonb	   *state = ss_jsonb_arg(fcinfo, 0, "state");
+	SsValue		stream = ss_string_arg(fcinfo, 1, "stream");
+	SsValue		value = ss_value_arg(fcinfo, 2, "value");
 
 	if (!ss_value_is_truthy(&value))
 		PG_RETURN_JSONB_P(state);
 	PG_RETURN_JSONB_P(ss_bookmark_set(state, &stream, SIGNPOST, &value,
-									  ss_argument_context(fcinfo, 3)));
+									  ss_context_arg(fcinfo, 3)));
 }
 
 PG_FUNCTION_INFO_V1(singer_state_get_replication_key_signpost);

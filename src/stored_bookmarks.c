@@ -291,10 +291,10 @@ singer_state_update_bookmark(PG_FUNCTION_ARGS)
 	SsWrite		write;
 
 	init_write(&write, "update_bookmark", fcinfo, 5);
-	change.stream = ss_argument_string(fcinfo, 1, "stream");
-	change.key = ss_argument_string(fcinfo, 2, "key");
-	change.value = ss_argument_value(fcinfo, 3, "value");
-	change.context = ss_argument_context(fcinfo, 4);
+	change.stream = ss_string_arg(fcinfo, 1, "stream");
+	change.key = ss_string_arg(fcinfo, 2, "key");
+	change.value = ss_value_arg(fcinfo, 3, "value");
+	change.context = ss_context_arg(fcinfo, 4);
 	PG_RETURN_INT64(ss_store_write(&write, edit_stream, &change));
 }
 
@@ -310,10 +310,10 @@ singer_state_advance_bookmark(PG_FUNCTION_ARGS)
 	SsWrite		write;
 
 	init_write(&write, "advance_bookmark", fcinfo, 8);
-	change.stream = ss_argument_string(fcinfo, 1, "stream");
-	change.key = ss_argument_string(fcinfo, 2, "replication_key");
-	change.value = ss_argument_value(fcinfo, 3, "value");
-	change.context = ss_argument_context(fcinfo, 4);
+	change.stream = ss_string_arg(fcinfo, 1, "stream");
+	change.key = ss_string_arg(fcinfo, 2, "replication_key");
+	change.value = ss_value_arg(fcinfo, 3, "value");
+	change.context = ss_context_arg(fcinfo, 4);
 	change.how.is_sorted = ss_flag_arg(fcinfo, 5, "is_sorted");
 	change.how.check_sorted = ss_flag_arg(fcinfo, 6, "check_sorted");
 	change.how.is_timestamp = ss_flag_arg(fcinfo, 7, "is_timestamp");
@@ -334,11 +334,11 @@ singer_state_finalize_bookmarks(PG_FUNCTION_ARGS)
 	init_write(&write, "finalize_bookmarks", fcinfo, 4);
 	write.must_exist = true;
 	change.how.is_timestamp = ss_flag_arg(fcinfo, 3, "is_timestamp");
-	change.context = ss_argument_context(fcinfo, 2);
+	change.context = ss_context_arg(fcinfo, 2);
 	if (!PG_ARGISNULL(1))
 	{
 		change.apply = apply_finalize;
-		change.stream = ss_argument_string(fcinfo, 1, "stream");
+		change.stream = ss_string_arg(fcinfo, 1, "stream");
 	}
 	PG_RETURN_INT64(ss_store_write(&write, edit_stream, &change));
 }
@@ -355,7 +355,7 @@ singer_state_remove_stream(PG_FUNCTION_ARGS)
 
 	init_write(&write, "remove_stream", fcinfo, 2);
 	write.must_exist = true;
-	change.stream = ss_argument_string(fcinfo, 1, "stream");
+	change.stream = ss_string_arg(fcinfo, 1, "stream");
 	PG_RETURN_INT64(ss_store_write(&write, edit_remove, &change));
 }
 
@@ -384,8 +384,8 @@ overlays_bookmark(const SsValue *entry, bool is_partition)
 Datum
 singer_state_bookmark_part(PG_FUNCTION_ARGS)
 {
-	Jsonb	   *partial = ss_argument_jsonb(fcinfo, 0, "partial_state");
-	SsValue		stream = ss_argument_string(fcinfo, 1, "stream");
+	Jsonb	   *partial = ss_jsonb_arg(fcinfo, 0, "partial_state");
+	SsValue		stream = ss_string_arg(fcinfo, 1, "stream");
 	SsDocument	document = ss_document_open(partial);
 	SsValue		entry;
 	bool		is_partial;

@@ -24,7 +24,6 @@
 #include "access/detoast.h"
 #include "access/htup_details.h"
 #include "catalog/namespace.h"
-#include "catalog/pg_collation.h"
 #include "commands/async.h"
 #include "commands/trigger.h"
 #include "miscadmin.h"
@@ -195,16 +194,23 @@ check_row(StateTuple *row)
 }
 
 static bool
+same_name(const StateTuple *a, const StateTuple *b, int column)
+{
+	text	   *left;
+	text	   *right;
+
+	if (a->nulls[column] || b->nulls[column])
+		return false;
+	left = DatumGetTextPP(a->values[column]);
+	right = DatumGetTextPP(b->values[column]);
+	return ss_state_id_compare(&left, &right) == 0;
+}
+
+static bool
 same_key(const StateTuple *a, const StateTuple *b)
 {
-	for (int i = SS_STATE_NAMESPACE; i <= SS_STATE_STATE_ID; i++)
-	{
-		if (a->nulls[i] || b->nulls[i] ||
-			!DatumGetBool(DirectFunctionCall2Coll(texteq, C_COLLATION_OID,
-												  a->values[i], b->values[i])))
-			return false;
-	}
-	return true;
+	return same_name(a, b, SS_STATE_NAMESPACE) &&
+		same_name(a, b, SS_STATE_STATE_ID);
 }
 
 static bool
